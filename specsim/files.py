@@ -1,0 +1,62 @@
+"""Writing files whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from specsim.errors import InputError
+
+
+def write_whole(path: str | Path, content: str | bytes) -> Path:
+    """Write `content` to `path` so that a reader sees the old file or the whole new one, never a part.
+
+    Parameters
+    ----------
+    path
+        Where to write; missing parent folders are made.
+    content
+        Text (written as UTF-8) or bytes.
+
+    Returns
+    -------
+    Path
+        The path written.
+
+    Raises
+    ------
+    InputError
+        The place cannot be written or the disk is full; what stood there before is untouched.
+
+    Examples
+    --------
+    >>> folder = getfixture("tmp_path")
+    >>> write_whole(folder / "a.txt", "one").read_text()
+    'one'
+    """
+    target = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    temporary: str | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        raise InputError(f"cannot write {target}: {error.strerror or error}") from error
+    return target
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
