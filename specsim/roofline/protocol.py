@@ -1,0 +1,19 @@
+"""PassCost: what one forward pass of a model costs."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from specsim.checks import FloatArray, IntArray
+
+Count = int | IntArray
+Seconds = float | FloatArray
+
+
+@runtime_checkable
+class PassCost(Protocol):
+    """What one forward pass of a model costs."""
+
+    def pass_seconds(self, *, tokens: Count, batch: int = 1, context: int = 0) -> Seconds:
+        """Seconds of one pass that scores `tokens` in each of `batch` sequences with `context` tokens cached [s]."""
+        ...
