@@ -1,0 +1,194 @@
+"""The frame around every page: sections of prose, figures and tables, as one HTML file that needs nothing else.
+
+The Vega libraries are inlined once; specifications and configs travel as JSON that cannot end a script element; a
+content security policy forbids every request.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jinja2
+
+from specsim.charts import theme
+from specsim.errors import InputError
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Figure:
+    """A chart with the sentence that says what to see in it."""
+
+    title: str
+    see: str
+    spec: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """Cells as text; `numeric` columns are set flush right."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: frozenset[int] = frozenset()
+    folded: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
+    """A heading, a sentence or two, and what stands under them; `key` is its address in the page."""
+
+    key: str
+    title: str
+    lead: str = ""
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    texts: Sequence[Row] = ()
+    points: Sequence[str] = ()
+    tables_first: bool = False
+
+    @property
+    def filled(self) -> bool:
+        """Whether anything stands under the heading."""
+        return bool(self.figures or self.tables or self.texts or self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table: its heading and the text of a row's cell."""
+
+    title: str
+    cell: Callable[[Any], str]
+    number: bool = True
+
+
+def figure(chart: alt.LayerChart, *, see: str) -> Figure:
+    """The chart as a figure: the page sets its title, and its theme by the reader's preference.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from specsim.charts import round_parts
+    >>> bars = pd.DataFrame({"proposer": ["ngram"], "gamma": [4], "part": ["draft"], "seconds": [0.001]})
+    >>> made = figure(round_parts(bars), see="Short bars are good.")
+    >>> made.title, "config" in made.spec
+    ('Where the time of a round goes', False)
+    """
+    spec = chart.to_dict()
+    title = spec.pop("title")
+    del spec["config"], spec["$schema"]
+    return Figure(
+        title=title, see=see, spec={**spec, "width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+    )
+
+
+def table(rows: Iterable[Any], *columns: Column, title: str, folded: bool = False, note: str = "") -> Table:
+    """A table of one line per row."""
+    return Table(
+        title=title,
+        columns=[column.title for column in columns],
+        rows=[[column.cell(row) for column in columns] for row in rows],
+        numeric=frozenset(place for place, column in enumerate(columns) if column.number),
+        folded=folded,
+        note=note,
+    )
+
+
+def render(
+    sections: Sequence[Section],
+    *,
+    title: str,
+    answer: str,
+    kicker: str = "",
+    notice: str | None = None,
+    headline: Sequence[Row] = (),
+    footer: str = "",
+) -> str:
+    """The whole page as HTML.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        In reading order.
+    title, answer, kicker, footer : str
+        The browser's title; the sentence that opens the page; small print above and at the end.
+    notice : str, optional
+        What a reader must know before anything else; the first line of the page.
+    headline : sequence of mapping
+        `label` and `value` of the numbers that stand under the answer.
+
+    Raises
+    ------
+    InputError
+        vl-convert, which carries the Vega libraries, is not installed.
+    """
+    charts = {f"{section.key}-{k}": figure.spec for section in sections for k, figure in enumerate(section.figures, 1)}
+    return (
+        _environment()
+        .get_template("template.html.j2")
+        .render(
+            sections=sections,
+            title=title,
+            answer=answer,
+            kicker=kicker,
+            notice=notice,
+            headline=headline,
+            footer=footer,
+            colours=theme.COLOURS,
+            font=theme.FONT,
+            charts=script_json(charts),
+            themes=script_json({name: _config(name) for name in theme.COLOURS}),
+            bundle=vega_bundle() if charts else "",
+        )
+    )
+
+
+def script_json(value: object) -> str:
+    r"""JSON that is safe inside a script element: no text in it can close the element or open a comment.
+
+    Examples
+    --------
+    >>> script_json({"name": "</script>"})
+    '{"name":"\\u003c/script\\u003e"}'
+    """
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@functools.cache
+def vega_bundle() -> str:
+    """Vega, Vega-Lite and vega-embed as one script, in the Vega-Lite version that Altair writes."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise InputError("a page with charts needs vl-convert: pip install 'specsim[report]'") from None
+    version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    bundle: str = vl_convert.javascript_bundle(snippet=None, vl_version=version)  # type: ignore[arg-type]  # None is its default
+    return bundle.replace("</script", "<\\/script")
+
+
+def _config(name: str) -> dict[str, Any]:
+    """The theme, with legends one below the other as narrow figures need (Altair's schema lacks this)."""
+    config = theme.config(name)
+    layout = {"top": {"direction": "vertical", "anchor": "start", "margin": 4}}
+    return {**config, "legend": {**config["legend"], "layout": layout}}
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,36 @@
+"""Charts: functions from a tidy frame to an Altair chart; they compute nothing and read or write nothing.
+
+Each function documents the columns it needs, refuses a frame without them by name, and returns a chart with a title,
+axis units, tooltips and alternative text, in a light or a dark theme.
+"""
+
+from __future__ import annotations
+
+from specsim.charts.acceptance import acceptance_by_depth
+from specsim.charts.passes import pass_seconds_by_tokens
+from specsim.charts.placement import speedup_by_batch
+from specsim.charts.predictions import predicted_against_measured
+from specsim.charts.rounds import round_parts
+from specsim.charts.speedup import speedup_by_gamma
+from specsim.charts.uniformity import pit_histogram
+
+CHARTS = {
+    "acceptance_by_depth": acceptance_by_depth,
+    "pass_seconds_by_tokens": pass_seconds_by_tokens,
+    "pit_histogram": pit_histogram,
+    "predicted_against_measured": predicted_against_measured,
+    "round_parts": round_parts,
+    "speedup_by_batch": speedup_by_batch,
+    "speedup_by_gamma": speedup_by_gamma,
+}
+
+__all__ = [
+    "CHARTS",
+    "acceptance_by_depth",
+    "pass_seconds_by_tokens",
+    "pit_histogram",
+    "predicted_against_measured",
+    "round_parts",
+    "speedup_by_batch",
+    "speedup_by_gamma",
+]
