@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import click
 
+from specsim import checks
 from specsim.cli import parts
 from specsim.cli.output import emit, envelope, json_option, table
 from specsim.drafters import RatioDrafter
+from specsim.errors import InfeasibleError
 from specsim.scenario import Scenario
 from specsim.speedup import best_gamma, crossover_batch, speedup
 from specsim.units import significant
@@ -31,11 +36,12 @@ def crossover(
     c: float,
     max_batch: int,
     as_json: bool,
-) -> None:
+) -> int:
     """The largest batch at which speculation is not slower than plain decoding.
 
     Exit code 1 where it is slower already at batch 1.
     """
+    checks.integer("gamma", gamma, low=1)
     target = parts.roofline(model, hardware, ideal=ideal)
     scenario = Scenario(
         target=target,
@@ -45,7 +51,8 @@ def crossover(
         context=context,
     )
     last = crossover_batch(scenario, max_batch=max_batch)
-    curve = [_at(scenario, batch, gamma) for batch in BATCHES if batch <= max_batch]
+    longest = parts.deepest(alpha, limit=16)
+    curve = [_at(scenario, batch=batch, max_gamma=longest) for batch in BATCHES if batch <= max_batch]
     result = {
         "crossover_batch": last,
         "compute_bound_batch": target.compute_bound_batch(tokens=gamma + 1, context=context),
@@ -65,5 +72,22 @@ def crossover(
     emit(
         envelope("crossover", inputs=inputs, result=result, assumptions=[target.efficiency.source]),
         as_json=as_json,
-        tables=[_sentence(last, gamma, max_batch), table(["batch", f"speedup, gamma {gamma}", "best gamma"], rows)],
+        tables=[
+            _sentence(last, gamma=gamma, max_batch=max_batch),
+            table(["batch", f"speedup, gamma {gamma}", "best gamma"], rows),
+        ],
     )
+    return InfeasibleError.exit_code if last == 0 else 0
+
+
+def _at(scenario: Scenario, *, batch: int, max_gamma: int) -> dict[str, Any]:
+    here = replace(scenario, batch=batch)
+    return {"batch": batch, "speedup": speedup(here), "best_gamma": best_gamma(here, max_gamma=max_gamma)}
+
+
+def _sentence(last: int | None, *, gamma: int, max_batch: int) -> str:
+    if last is None:
+        return f"Drafting {gamma} tokens still pays at batch {max_batch}, the largest looked at."
+    if last == 0:
+        return f"Drafting {gamma} tokens is slower than plain decoding at every batch."
+    return f"Drafting {gamma} tokens pays up to batch {last}."

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import click
 
+from specsim import checks
 from specsim.errors import InputError, SpecsimError
 
 COMMANDS = {
@@ -33,9 +34,9 @@ class Commands(click.Group):
         return sorted({**COMMANDS, **_entry_points()})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The subcommand, or None where the name is unknown."""
-        target = {**COMMANDS, **_entry_points()}.get(name)
-        return None if target is None else _load(name, target)
+        """The subcommand; an unknown name lists the known ones."""
+        known = {**COMMANDS, **_entry_points()}
+        return _load(name, known[checks.one_of("command", name, known)])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def json_option(command: Command) -> Command:
     """Add `--json`: print the result as one JSON object, unrounded, in SI units."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object, unrounded, in SI units.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object, in SI units.")(command)
 
 
 def seed_option(command: Command) -> Command:

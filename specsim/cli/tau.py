@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from specsim import checks
 from specsim import tau as law
 from specsim.acceptance import Acceptance
 from specsim.cli import parts
@@ -26,12 +27,14 @@ def tau(alpha: str | None, beta: tuple[float, float] | None, gamma: int, c: floa
     The speedup is Leviathan et al. (2211.17192), theorem 3.8: it takes scoring gamma + 1 tokens to cost one
     plain step. `specsim crossover` drops that assumption.
     """
+    checks.integer("gamma", gamma, low=1)
+    checks.non_negative("c", c)
     acceptance = _acceptance(alpha, beta)
     expected = law.expected_tokens(acceptance, gamma=gamma)
     variance = law.variance_tokens(acceptance, gamma=gamma)
     pmf = law.accepted_pmf(acceptance, gamma=gamma)
     speedup = _speedup(acceptance, gamma=gamma, c=c)
-    best = law.best_gamma(acceptance, c=c, max_gamma=gamma if alpha and "," in alpha else 64)
+    best = law.best_gamma(acceptance, c=c, max_gamma=parts.deepest(alpha or "", limit=64))
     best_speedup = _speedup(acceptance, gamma=best, c=c)
     result = {
         "E_tokens": expected,

@@ -1,0 +1,1 @@
+"""Subcommands that `validation` adds to `specsim`."""

@@ -1,0 +1,1 @@
+"""The demo: the whole chain on one real model, in five minutes."""

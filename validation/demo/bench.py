@@ -1,0 +1,140 @@
+"""The bench: one target, its drafters and the prompts; and interleaved runs on it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from specsim.distributions import Sampling
+from specsim.records import RoundRecord
+from validation.decoder.early_exit import early_exit
+from validation.decoder.load import Loaded
+from validation.decoder.loop import Decoding, decode
+from validation.decoder.model import CachedModel
+from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
+from validation.demo.prompts import Prompt, prompts
+from validation.demo.settings import DemoSettings
+
+LOOKUP, EARLY_EXIT, INDEPENDENT = "ngram", "early exit", "bfloat16 copy"
+EARLY_EXIT_SHARE = 0.8
+"""Share of the target's layers that the early exit runs: 24 of SmolLM2-135M's 30."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bench:
+    """Everything that stays the same while settings change.
+
+    Parameters
+    ----------
+    target : CachedModel
+        The model whose text is wanted.
+    proposers : Mapping[str, Proposer]
+        Drafters by name.
+    prompts : Mapping[Prompt, list[int]]
+        Prompts and their token ids.
+    sampling : Sampling
+        Law of the text.
+    tokens : int
+        New tokens per text.
+    eos_ids : frozenset[int]
+        Ids that end a text.
+    """
+
+    target: CachedModel
+    proposers: Mapping[str, Proposer]
+    prompts: Mapping[Prompt, list[int]]
+    sampling: Sampling
+    tokens: int
+    eos_ids: frozenset[int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """One way to decode: a drafter and a number of drafted tokens; plain decoding has neither."""
+
+    proposer: str | None = None
+    gamma: int = 0
+
+
+PLAIN = Setting()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """One text: which prompt, which setting, what came out."""
+
+    prompt: Prompt
+    setting: Setting
+    decoding: Decoding
+
+
+def set_up(loaded: Loaded, settings: DemoSettings) -> Bench:
+    """The bench for a loaded model: lookup, early exit, and an independent model as drafters.
+
+    The independent model is the target's own weights in bfloat16, with a cache of its own: the nearest thing to a
+    second model of the same vocabulary that needs no second download.
+    """
+    proposers = (
+        NgramProposer(),
+        ModelProposer(CachedModel(early_exit(loaded.model, layers=early_exit_layers(loaded))), name=EARLY_EXIT),
+        ModelProposer(CachedModel(copy.deepcopy(loaded.model).to(torch.bfloat16)), name=INDEPENDENT),
+    )
+    return Bench(
+        target=CachedModel(loaded.model),
+        proposers={proposer.name: proposer for proposer in proposers},
+        prompts={prompt: loaded.prompt_tokens(prompt.text) for prompt in prompts(settings.prompt_count)},
+        sampling=Sampling(temperature=settings.temperature),
+        tokens=settings.tokens,
+        eos_ids=loaded.eos_ids,
+    )
+
+
+def early_exit_layers(loaded: Loaded) -> int:
+    """How many of the target's layers the early exit runs [1]."""
+    return max(1, round(EARLY_EXIT_SHARE * loaded.model.config.num_hidden_layers))
+
+
+def decode_interleaved(
+    bench: Bench, settings: Sequence[Setting], *, seed: int, progress: Callable[[float], None] = lambda fraction: None
+) -> list[Run]:
+    """Every prompt under every setting; settings take turns within a prompt and change order between prompts.
+
+    A slow moment of the machine then hits all settings alike, plain decoding among them.
+
+    Parameters
+    ----------
+    bench
+        Target, drafters, prompts.
+    settings
+        What to compare.
+    seed
+        The text of prompt i is drawn with seed + i under every setting.
+    progress
+        Called after each text with the fraction done.
+    """
+    runs = []
+    for position, (prompt, tokens) in enumerate(bench.prompts.items()):
+        shift = position % len(settings)
+        for setting in (*settings[shift:], *settings[:shift]):
+            decoding = decode(
+                bench.target,
+                bench.proposers[setting.proposer] if setting.proposer else None,
+                tokens,
+                gamma=setting.gamma,
+                max_tokens=bench.tokens,
+                sampling=bench.sampling,
+                eos_ids=bench.eos_ids,
+                seed=seed + position,
+                request=prompt.name,
+            )
+            runs.append(Run(prompt=prompt, setting=setting, decoding=decoding))
+            progress(len(runs) / (len(bench.prompts) * len(settings)))
+    return runs
+
+
+def rows(runs: Sequence[Run], setting: Setting) -> list[RoundRecord]:
+    """The rows of one setting."""
+    return [record for run in runs if run.setting == setting for record in run.decoding.records]

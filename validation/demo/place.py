@@ -1,0 +1,94 @@
+"""The measured acceptance carried over to GPUs of the catalogue: speedup against batch, and the crossover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from specsim.calibrate import Calibration
+from specsim.catalog import hardware, model
+from specsim.drafters import Drafter, ModelDrafter
+from specsim.roofline import Efficiency, Roofline
+from specsim.scenario import Scenario
+from specsim.speedup import best_gamma, crossover_batch, speedup, tokens_per_second
+from validation.demo.bench import EARLY_EXIT, EARLY_EXIT_SHARE, LOOKUP
+
+GPUS = ("H100-SXM", "H200-SXM")
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+CONTEXT = 1024
+MODEL = "Llama-3.1-8B"
+ASSUMPTION = (
+    f"placement: acceptance as measured here on the demo's model carried over to {MODEL} at {CONTEXT} tokens of "
+    "context; the early exit runs the same share of layers; lookup takes the host as long as here; sampling and "
+    "host time besides are zero"
+)
+
+
+Rows = list[dict[str, Any]]
+
+
+def place(calibrations: Mapping[str, Calibration], *, max_gamma: int) -> tuple[Rows, Rows]:
+    """Speedup against batch, and the crossover batch, per GPU, drafter and efficiency.
+
+    Each drafter runs at the gamma that is best for it at batch 1, at most `max_gamma`: no further than its acceptance
+    was measured.
+
+    Returns
+    -------
+    curves, crossovers
+        Rows as the report's charts document them.
+    """
+    curves, crossovers = [], []
+    for name in GPUS:
+        gpu = hardware(name)
+        for kind, efficiency in (("ideal", Efficiency.ideal()), ("assumed", Efficiency.assumed(gpu))):
+            target = Roofline(model=model(MODEL), hardware=gpu, efficiency=efficiency)
+            for proposer, calibration in calibrations.items():
+                scenario = _scenario(proposer, calibration, target, max_gamma=max_gamma)
+                if scenario is None:
+                    continue
+                key = {
+                    "hardware": name,
+                    "model": MODEL,
+                    "proposer": proposer,
+                    "gamma": scenario.gamma,
+                    "efficiency": kind,
+                }
+                curves += [key | _point(replace(scenario, batch=batch)) for batch in BATCHES]
+                crossovers.append(
+                    key
+                    | {
+                        "crossover_batch": crossover_batch(scenario, max_batch=BATCHES[-1]),
+                        "best_speedup": speedup(scenario),
+                    }
+                )
+    return curves, crossovers
+
+
+def _scenario(proposer: str, calibration: Calibration, target: Roofline, *, max_gamma: int) -> Scenario | None:
+    drafter = _drafter(proposer, calibration, target)
+    if drafter is None:
+        return None
+    scenario = Scenario(target=target, drafter=drafter, acceptance=calibration.acceptance, gamma=1, context=CONTEXT)
+    return replace(scenario, gamma=max(1, best_gamma(scenario, max_gamma=max_gamma)))
+
+
+def _drafter(proposer: str, calibration: Calibration, target: Roofline) -> Drafter | None:
+    """What the drafter is on a GPU; None for the bfloat16 copy, since there the target itself is bfloat16."""
+    if proposer == LOOKUP:
+        return calibration.drafter
+    if proposer == EARLY_EXIT:
+        shallow = replace(target.model, layers=round(EARLY_EXIT_SHARE * target.model.layers))
+        return ModelDrafter(name=proposer, passes=replace(target, model=shallow), context=CONTEXT)
+    return None
+
+
+def _point(scenario: Scenario) -> dict[str, float]:
+    rate = tokens_per_second(scenario)
+    return {
+        "batch": scenario.batch,
+        "speedup": speedup(scenario),
+        "tokens_per_second": rate,
+        "tokens_per_second_per_user": rate / scenario.batch,
+    }
