@@ -10,6 +10,7 @@ from reports.cells import Row, interval, percent, seconds
 from reports.template import Column, Table, table
 
 NAMES = {"tau": "tokens per round, τ", "round_seconds": "time of one round", "speedup": "speedup"}
+VERDICTS = {"passed": "✓ passed", "inconclusive": "? inconclusive"}
 
 
 def errors(result: Row) -> Iterator[Table]:
@@ -56,12 +57,13 @@ def lossless(result: Row) -> Iterator[Table]:
             Column("model", _get("model"), number=False),
             Column("samples", lambda row: cells.count(row.get("n"))),
             Column("p-value", lambda row: cells.small(row.get("pvalue"))),
-            Column("verdict", lambda row: "✓ passed" if row.get("passed") else "✗ failed", number=False),
+            Column("verdict", lambda row: VERDICTS.get(str(row.get("verdict")), "✗ failed"), number=False),
             Column("would see a TV of", lambda row: cells.small(row.get("smallest_total_variation"))),
             Column("detail", _get("detail"), number=False),
             title="Losslessness tests",
             note="TV is the total variation distance between the decoder's law and the model's: 0 is lossless. The "
-            "column gives the smallest one that the test would have seen.",
+            "column gives the smallest one that the test would have seen. Inconclusive means that a fault planted in "
+            "the same run was not seen either.",
         )
 
 

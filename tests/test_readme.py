@@ -1,0 +1,45 @@
+"""The README's examples are run: Python as doctests, `specsim` lines for their exit code and what they print."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README.read_text(), flags=re.DOTALL)
+
+
+def commands():
+    """`$ specsim ...` lines with what is shown below them."""
+    for language, block in BLOCKS:
+        if language == "console":
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                line, _, shown = part.partition("\n")
+                if line.startswith("specsim "):
+                    yield line, shown.strip()
+
+
+def test_the_python_examples_hold():
+    text = "\n".join(block for language, block in BLOCKS if language == "python")
+    examples = doctest.DocTestParser().get_doctest(text, {}, "README", str(README), 0)
+    assert examples.examples
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples).failed == 0
+
+
+@pytest.mark.parametrize(("line", "shown"), list(commands()))
+def test_the_commands_print_what_is_shown(cli, tmp_path, monkeypatch, line, shown):
+    monkeypatch.chdir(tmp_path)
+    ran = cli(*shlex.split(line)[1:])
+    assert (ran.code, ran.err) == (0, "")
+    assert " ".join(shown.split()) in " ".join(ran.out.split())
+
+
+def test_every_command_is_in_the_readme():
+    from specsim.cli.main import COMMANDS
+
+    text = README.read_text()
+    assert [name for name in [*COMMANDS, "demo", "validate"] if f"specsim {name}" not in text] == []
