@@ -11,7 +11,7 @@ from specsim import checks
 from specsim.checks import FloatArray, IntArray
 from specsim.errors import InputError
 
-MOST_PATHS = 2**26
+MOST_PATHS = 2**22
 
 Mass = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -64,7 +64,7 @@ def path_pmf(p_tables: Sequence[ArrayLike], q_tables: Sequence[ArrayLike], *, ca
     Raises
     ------
     InputError
-        More than 2^26 different paths to tell apart; `estimate.expected_accepted` needs none of them.
+        More than 2^22 different paths to tell apart; `estimate.expected_accepted` needs none of them.
 
     Notes
     -----
