@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from specsim import checks
-from specsim.checks import IntArray
+from specsim.checks import FloatArray, IntArray
 from specsim.distributions.logits import first_place
 from specsim.errors import InputError
 
@@ -44,8 +44,18 @@ def sample(rows: ArrayLike, uniforms: ArrayLike) -> IntArray:
     usable = (weights.min(axis=-1) >= 0) & (totals > 0) & np.isfinite(totals)
     if not usable.all():
         raise InputError(f"rows{first_place(~usable)} must hold finite weights of at least 0 with a positive sum")
+    return _inverse(steps, checks.probabilities("uniforms", uniforms))
+
+
+def draw(weights: FloatArray, uniforms: FloatArray) -> IntArray:
+    """`sample` of checked weights and uniforms."""
+    return _inverse(np.cumsum(weights, axis=-1, dtype=np.float64), uniforms)
+
+
+def _inverse(steps: FloatArray, uniforms: FloatArray) -> IntArray:
+    totals = steps[..., -1]
     # Below the total by one float at least, so that the id found is one at which the CDF rises.
-    targets = np.minimum(checks.probabilities("uniforms", uniforms) * totals, np.nextafter(totals, 0))
+    targets = np.minimum(uniforms * totals, np.nextafter(totals, 0))
     if steps.ndim == 1:
         return np.asarray(np.searchsorted(steps, targets, side="right"))
     return np.asarray((steps > targets[..., None]).argmax(axis=-1))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from specsim.checks import FloatArray, IntArray
-from specsim.distributions import sample
+from specsim.distributions.draw import draw
 from specsim.verifiers.protocol import Verification, Verifier
 from specsim.verifiers.rounds import Round, checked_round, flat_round
 from specsim.verifiers.tables import chain_pmf
@@ -66,7 +66,7 @@ class ChainRule(Verifier):
             going = going[turn.drafted[going] > depth]
             going = going[coins[going, depth] < self._stands(turn, sequence=going, depth=depth)]
             accepted[going] += 1
-        return turn.outcome(accepted, sample(self._weights(turn, np.arange(count), accepted), coins[:, -1]))
+        return turn.outcome(accepted, draw(self._weights(turn, np.arange(count), accepted), coins[:, -1]))
 
     def outcomes(
         self, p: ArrayLike, draft: ArrayLike, *, q: ArrayLike | None, drafted: ArrayLike | None = None

@@ -119,4 +119,4 @@ class Stepwise:
                 for place, child in enumerate(children):
                     reached[child] = reached[node][..., None] * law[..., place, :]
                     survival[depth + 1] += reached[child].sum()
-        return -np.diff(survival)
+        return -np.diff(np.minimum.accumulate(survival))  # rounding must not make a probability negative

@@ -106,7 +106,7 @@ def _tables(result: dict[str, Any], out: Path) -> list[Any]:
     claims = table(
         ["claim", "n", "p-value", "verdict"],
         [
-            (row["test"], f"{row['n']} {row['unit']}", significant(row["pvalue"]), row["verdict"])
+            (row["test"], f"{row['n']} {row['unit']}", f"{row['pvalue']:.2g}", row["verdict"])
             for row in result["lossless"]
         ],
     )

@@ -9,7 +9,6 @@ import click
 from specsim import checks
 from specsim.cli.output import emit, envelope, json_option, seed_option, table, to_json
 from specsim.files import write_whole
-from specsim.units import significant
 
 
 @click.group()
@@ -50,7 +49,7 @@ def run(
     """Run one claim. Exit code 1 where it falls, or where its planted faults were not caught either."""
     from validation.claims import CLAIMS, Settings
     from validation.cli.progress import bars
-    from validation.timing import fingerprint, pin_threads
+    from validation.timing import fingerprint, physical_cores, pin_threads
 
     claim = CLAIMS[checks.one_of("claim", name, CLAIMS)]
     inputs = {"name": name, "model": model, "device": device, "budget": budget, "level": level, "seed": seed}
@@ -62,6 +61,7 @@ def run(
             budget=budget,
             model=model,
             device=device,
+            workers=physical_cores(),
             progress=lambda fraction: progress(name, fraction),
         )
         result = claim.run(settings)
@@ -70,10 +70,10 @@ def run(
         write_whole(out, to_json(outcome, indent=1))
     controls = table(
         ["planted fault", "n", "p-value", "caught"],
-        [(c.fault, str(c.n), significant(c.pvalue), "yes" if c.caught else "no") for c in result.controls],
+        [(c.fault, str(c.n), f"{c.pvalue:.2g}", "yes" if c.caught else "no") for c in result.controls],
     )
     sentence = (
-        f"{name} {result.verdict} on {result.model}: p-value {significant(result.pvalue)} "
+        f"{name} {result.verdict} on {result.model}: p-value {result.pvalue:.2g} "
         f"over {result.n} {result.unit}. {result.detail}"
     )
     emit(outcome, as_json=as_json, tables=[sentence, *([controls] if result.controls else [])])

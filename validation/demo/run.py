@@ -18,7 +18,7 @@ from validation.demo.compare import compare, errors, predict
 from validation.demo.place import ASSUMPTION, place
 from validation.demo.settings import DemoSettings
 from validation.demo.tables import acceptance_rows, answer, headline, part_rows, pit_rows, speedup_rows, text_rows
-from validation.timing import fingerprint, pass_rows, pin_threads
+from validation.timing import fingerprint, pass_rows, physical_cores, pin_threads
 
 Progress = Callable[[str, float], None]
 PASS_CONTEXT = 96
@@ -146,6 +146,7 @@ def _prove(loaded: Loaded, settings: DemoSettings, progress: Progress) -> list[C
             loaded=shared,
             model=settings.model,
             device=settings.device,
+            workers=physical_cores(),
             progress=partial(progress, title),
         )
         results.append(replace(claim, **sizes.get(name, {})).run(asked))

@@ -1,0 +1,102 @@
+"""What the claims about a real model share: the model, its drafters, prompts, and passes with speculation off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from specsim.checks import FloatArray
+from specsim.distributions import Sampling
+from validation.claims.protocol import Settings
+from validation.decoder.early_exit import early_exit
+from validation.decoder.load import Loaded, load
+from validation.decoder.model import CachedModel
+from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
+from validation.decoder.sequence import SequenceModel
+
+PROMPTS = (
+    "Write the first lines of a story about a lighthouse keeper who finds a letter.",
+    "List ten things that one can see in a harbour, and say what each is for. Then list them again.",
+    "Write a Python function that counts the words of each line in a file, and explain it line by line.",
+    "Invent a short conversation between a baker and a customer who cannot decide between two kinds of bread.",
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Workbench:
+    """A float32 model, its first layers as a drafter, and tokenised prompts.
+
+    Parameters
+    ----------
+    loaded : Loaded
+        The model as it was loaded.
+    target, draft : SequenceModel
+        For decoding.
+    reference, draft_reference : SequenceModel
+        The same weights with caches of their own, for passes with speculation off.
+    prompts : tuple of tuple of int
+        Token ids.
+    """
+
+    loaded: Loaded
+    target: SequenceModel
+    draft: SequenceModel
+    reference: SequenceModel
+    draft_reference: SequenceModel
+    prompts: tuple[tuple[int, ...], ...]
+
+    @property
+    def eos_ids(self) -> frozenset[int]:
+        """Tokens that end a text."""
+        return self.loaded.eos_ids
+
+    def proposers(self) -> tuple[Proposer, ...]:
+        """One that samples from a law of its own, and one whose drafts are certain given the text."""
+        return ModelProposer(self.draft, name="early exit"), NgramProposer()
+
+
+def open_workbench(settings: Settings, *, draft_layers: int | None = None) -> Workbench:
+    """Load the model (unless `settings.loaded` has it) and set up what the claims need.
+
+    Parameters
+    ----------
+    settings
+        Where the model comes from.
+    draft_layers
+        Layers of the early-exit drafter; nine in ten of the model's by default [1].
+
+    Raises
+    ------
+    InputError
+        No such model, or more layers than it has.
+
+    Notes
+    -----
+    A drafter of few untrained layers agrees with hardly any token of a sampled text (SmolLM2-135M, overlap of the two
+    laws at temperature 1: 0.08 with 10 of 30 layers, 0.35 with 27), and a decoder that only ever rejects proves little.
+    These claims are about correctness, so they take a slow drafter that gets drafts accepted.
+    """
+    loaded = settings.loaded or load(
+        settings.model, dtype="float32", device=settings.device, cache_dir=settings.cache_dir
+    )
+    total = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
+    shallow = early_exit(loaded.model, layers=draft_layers or max(1, 9 * total // 10))
+    return Workbench(
+        loaded=loaded,
+        target=CachedModel(loaded.model),
+        draft=CachedModel(shallow),
+        reference=CachedModel(loaded.model),
+        draft_reference=CachedModel(shallow),
+        prompts=tuple(tuple(loaded.prompt_tokens(text)) for text in PROMPTS),
+    )
+
+
+def teacher_forced(
+    model: SequenceModel, prompt: Sequence[int], tokens: Sequence[int], *, sampling: Sampling | None = None
+) -> FloatArray:
+    """Laws of `tokens` after `prompt` by one pass over the whole text, shape (N, V), no speculation involved [1]."""
+    model.truncate(0)
+    logits = model.score([*prompt, *tokens[:-1]], keep=len(tokens))
+    return np.asarray((sampling or Sampling()).probabilities(logits))
