@@ -15,6 +15,9 @@ from specsim.errors import InputError, SpecsimError
 
 COMMANDS = {
     "tau": "specsim.cli.tau:tau",
+    "accept": "specsim.cli.accept:accept",
+    "fit": "specsim.cli.fit:fit",
+    "tree": "specsim.cli.tree:tree",
     "catalog": "specsim.cli.catalog:catalog",
     "step": "specsim.cli.step:step",
     "crossover": "specsim.cli.crossover:crossover",

@@ -92,10 +92,8 @@ class Stepwise:
         for node in range(ROOT, topology.nodes):
             children, here = np.array(topology.children(node), dtype=np.intp), np.flatnonzero(law[:, node + 1] > 0)
             if children.size and here.size:
-                candidates, drawn_from = (
-                    tree.tokens[np.ix_(here, children)],
-                    None if tree.q is None else tree.q[here, node + 1],
-                )
+                candidates = tree.tokens[np.ix_(here, children)]
+                drawn_from = None if tree.q is None else tree.q[here, node + 1]
                 chances = self.rule.accept_probability(tree.p[here, node + 1], candidates, q=drawn_from)
                 law[np.ix_(here, children + 1)] = law[here, node + 1, None] * chances
                 law[here, node + 1] *= np.maximum(1 - chances.sum(axis=-1), 0)

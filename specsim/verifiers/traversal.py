@@ -29,7 +29,7 @@ class Traversal:
 
     Notes
     -----
-    Lossless; on a chain it is block verification. Weng et al. (arXiv 2505.12398), algorithm 1. Nodes are tried in
+    Lossless; on a chain it is block verification. Weng et al. (arXiv 2505.12398). Nodes are tried in
     post-order whatever the coins say, and what is left after a rejection does not depend on them, so the law of the
     node that stands is known exactly from the drafts: `node_law`.
 

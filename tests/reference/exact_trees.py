@@ -90,16 +90,23 @@ def top_k(p: Law, q: Law, tokens: Text) -> tuple[list[Fraction], Law]:
 
 def k_seq(p: Law, q: Law, tokens: Text) -> tuple[list[Fraction], Law]:
     """Accept x with min(1, p / (rho q)); residual as printed, which is lossless for every rho that is large enough."""
+    return _k_seq(p, q, tokens, rho=k_seq_rho(p, q, len(tokens)))
+
+
+def coarse_k_seq(p: Law, q: Law, tokens: Text) -> tuple[list[Fraction], Law]:
+    """The same with a rho that is a little larger, which keeps fractions short."""
+    return _k_seq(p, q, tokens, rho=k_seq_rho(p, q, len(tokens), bits=6))
+
+
+def _k_seq(p: Law, q: Law, tokens: Text, *, rho: Fraction) -> tuple[list[Fraction], Law]:
     count = len(tokens)
-    rho = k_seq_rho(p, q, count)
     share = [min(a / rho, b) for a, b in zip(p, q, strict=True)]
     beta = sum(share)
     chances = [(1 - share[x] / q[x]) for x in tokens]
     stands = [prod(chances[:i], start=ONE) * (1 - chances[i]) for i in range(count)]
-    accepted = 1 - (1 - beta) ** count
-    if beta == 0:
-        return stands, p
-    return stands, normalised([max(a - s * accepted / beta, ZERO) for a, s in zip(p, share, strict=True)])
+    taken = (1 - (1 - beta) ** count) / beta if beta else ZERO
+    rest = [max(a - s * taken, ZERO) for a, s in zip(p, share, strict=True)]
+    return stands, normalised(rest) if any(rest) else p
 
 
 def second_against_p(p: Law, q: Law, tokens: Text) -> tuple[list[Fraction], Law]:
@@ -132,10 +139,10 @@ def _in_order(
 
 
 @cache
-def k_seq_rho(p: Law, q: Law, count: int) -> Fraction:
-    """The root of 1 - (1 - beta)^K = rho beta, from above, to 2^-80."""
+def k_seq_rho(p: Law, q: Law, count: int, *, bits: int = 80) -> Fraction:
+    """The root of 1 - (1 - beta)^K = rho beta, from above, to (K - 1) 2^-bits."""
     low, high = ONE, Fraction(count)
-    for _ in range(80 if count > 1 else 0):
+    for _ in range(bits):
         middle = (low + high) / 2
         beta = sum(min(a / middle, b) for a, b in zip(p, q, strict=True))
         low, high = (middle, high) if 1 - (1 - beta) ** count > middle * beta else (low, middle)

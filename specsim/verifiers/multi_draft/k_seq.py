@@ -21,8 +21,8 @@ class KSeq(InOrder):
 
     Notes
     -----
-    Lossless. Sun et al. (arXiv 2310.15141), algorithm 3; one stands with at least 1 - 1/e of the best possible
-    probability (their theorem 2). Their residual subtracts min(p / rho, q) (1 - (1 - beta)^K) / beta, which at the
+    Lossless. Sun et al. (arXiv 2310.15141), who show that one stands with at least 1 - 1/e of the best possible
+    probability. Their residual subtracts min(p / rho, q) (1 - (1 - beta)^K) / beta, which at the
     solution is min(p, rho q). rho is found by Newton's method between bounds; the left side falls with rho and the
     right side never does.
 

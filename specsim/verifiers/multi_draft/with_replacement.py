@@ -19,7 +19,7 @@ class RecursiveWithReplacement(InOrder):
 
     Notes
     -----
-    Lossless. Miao et al. (SpecInfer, arXiv 2305.09781), algorithm 2; EAGLE-1 (arXiv 2401.15077). A candidate that was
+    Lossless. Miao et al. (SpecInfer, arXiv 2305.09781); EAGLE-1 (arXiv 2401.15077). A candidate that was
     rejected and comes again never stands: the residual has no mass there.
 
     Examples

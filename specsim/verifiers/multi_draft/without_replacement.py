@@ -23,7 +23,7 @@ class RecursiveWithoutReplacement(InOrder):
 
     Notes
     -----
-    Lossless. Chen et al. (Sequoia, arXiv 2402.12374), algorithm 2, as `accept_step` of their `Tree/SpecTree.py`; Jeon
+    Lossless. Chen et al. (Sequoia, arXiv 2402.12374), as `accept_step` of their `Tree/SpecTree.py`; Jeon
     et al. (RSD, arXiv 2402.14160). With as many candidates as q has tokens, and p none beyond these, one always stands.
 
     Examples
