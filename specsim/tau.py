@@ -85,6 +85,35 @@ def variance_tokens(acceptance: Acceptance, *, gamma: int) -> float:
     return float(pmf @ (accepted - pmf @ accepted) ** 2)
 
 
+def token_sensitivity(acceptance: Acceptance, *, gamma: int) -> FloatArray:
+    """What a little more acceptance at each depth is worth: the derivative of E_tokens by alpha_k.
+
+    Parameters
+    ----------
+    acceptance : Acceptance
+        By depth.
+    gamma : int
+        Drafted tokens per round [1].
+
+    Returns
+    -------
+    array, shape (G,)
+        s_(k-1) (1 + alpha_(k+1) + alpha_(k+1) alpha_(k+2) + ...), which is (s_k + ... + s_G) / alpha_k where that is
+        not 0 / 0; the weight of depth k in a drafter's loss [1].
+
+    Examples
+    --------
+    >>> token_sensitivity(Acceptance.by_depth([0.8, 0.5]), gamma=2)
+    array([1.5, 0.8])
+    """
+    alphas = acceptance.conditional(gamma)
+    reached = np.cumprod(np.concatenate(([1.0], alphas)))[:-1]
+    beyond = np.ones(alphas.size)
+    for depth in range(alphas.size - 2, -1, -1):
+        beyond[depth] += alphas[depth + 1] * beyond[depth + 1]
+    return np.asarray(reached * beyond)
+
+
 def draft_utilisation(acceptance: Acceptance, *, gamma: int) -> float:
     """Accepted over drafted tokens; often published as "acceptance rate", and below alpha at any depth above 1 [1].
 

@@ -25,6 +25,8 @@ from specsim.acceptance.decay import DecayAcceptance
 from specsim.acceptance.fit import FAMILIES, Fit, fit_law
 from specsim.acceptance.markov import MarkovAcceptance
 from specsim.acceptance.means import MeanLengths
+from specsim.acceptance.server import ServerMetrics, from_llama_cpp, from_sglang, from_vllm, from_vllm_metrics
+from specsim.acceptance.table import read_lengths
 
 __all__ = [
     "BEYOND",
@@ -41,11 +43,17 @@ __all__ = [
     "MarkovAcceptance",
     "MeanLengths",
     "Prediction",
+    "ServerMetrics",
     "analytic_alpha",
     "compare",
     "conditional_from_survival",
     "constant_alpha_from_tokens",
     "fit_law",
+    "from_llama_cpp",
+    "from_sglang",
+    "from_vllm",
+    "from_vllm_metrics",
+    "read_lengths",
     "survival_from_conditional",
     "tokens_from_survival",
     "tokens_from_utilisation",

@@ -14,6 +14,8 @@ from specsim.acceptance.data import Lengths
 from specsim.acceptance.fit import FAMILIES, Fit, fit_law
 from specsim.checks import FloatArray
 
+SAME = 1e-3
+"""How much two scores may differ and still count as equal: what an optimiser leaves undone [nat]."""
 LEFT_OPEN = 2.0
 """How far behind the best a law may be, in nats or in standard errors, and still not be ruled out [1]."""
 
@@ -82,7 +84,7 @@ class Comparison:
     @property
     def chosen(self) -> Fit:
         """The simplest law within one standard error of the best."""
-        within = (self.fits[law] for law, (gap, error) in self.behind.items() if gap <= error)
+        within = (self.fits[law] for law, (gap, error) in self.behind.items() if gap <= error + SAME)
         return min(within, key=lambda fit: len(fit.point))
 
     @property

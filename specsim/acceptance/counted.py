@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special, stats
+from scipy import stats
 
 from specsim import checks
 from specsim.acceptance.base import Acceptance
@@ -15,6 +15,9 @@ from specsim.acceptance.data import Refit
 from specsim.checks import FloatArray
 from specsim.errors import InputError
 from specsim.stats.interval import proportion_interval
+
+IMPOSSIBLE = 1e-12
+"""Probability given to what a law rules out, so that its log likelihood is a number [1]."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,8 +104,8 @@ class CountedAcceptance(Acceptance):
     def log_likelihood(self, conditional: FloatArray) -> float:
         """Log probability of these rounds in their order, given conditional acceptance by depth, (K,) [nat]."""
         reached, accepted = self._counts()
-        terms = special.xlogy(accepted, conditional) + special.xlog1py(reached - accepted, -conditional)
-        return float(terms.sum())
+        alphas = conditional.clip(IMPOSSIBLE, 1 - IMPOSSIBLE)
+        return float(accepted @ np.log(alphas) + (reached - accepted) @ np.log1p(-alphas))
 
     def cutoff(self, level: float, *, parameters: int) -> float:
         """How far twice the log likelihood may fall below its maximum inside an interval, chi-square [nat]."""

@@ -12,7 +12,8 @@ from specsim.acceptance import beta, by_depth, constant, decay, markov
 from specsim.acceptance.base import Acceptance
 from specsim.acceptance.data import Lengths
 from specsim.acceptance.family import Family
-from specsim.acceptance.profile import ends, maximum
+from specsim.acceptance.likelihood import maximum
+from specsim.acceptance.profile import ends
 from specsim.checks import FloatArray
 from specsim.errors import InputError
 
@@ -136,7 +137,9 @@ def fit_law(data: Lengths, *, law: str, start: Fit | None = None) -> Fit:
     starts = family.starts(data.rough())
     if start is not None and start.family.parameters == family.parameters:
         starts = [start.point, *starts]
-    point, best = maximum(lambda point: data.log_likelihood(family.conditional(point, data.depths)), starts, size=data.size)
+    point, best = maximum(
+        lambda point: data.log_likelihood(family.conditional(point, data.depths)), starts, size=data.size
+    )
     return Fit(family=family, data=data, point=tuple(point.tolist()), log_likelihood=best)
 
 

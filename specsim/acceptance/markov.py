@@ -40,7 +40,7 @@ class MarkovAcceptance(Acceptance):
     --------
     >>> text = MarkovAcceptance(start_good=0.5, stay_good=0.9, stay_bad=0.9, alpha_good=0.9, alpha_bad=0.5)
     >>> text.survival(2).round(4)
-    array([0.7   , 0.516 ])
+    array([0.7  , 0.522])
     """
 
     start_good: float

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from specsim import checks
-from specsim.acceptance.base import Acceptance
 from specsim.acceptance.conversions import constant_alpha_from_tokens
 from specsim.acceptance.data import Refit
 from specsim.checks import FloatArray, IntArray

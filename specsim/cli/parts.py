@@ -37,6 +37,56 @@ def roofline(model: str, hardware: str, *, ideal: bool) -> Roofline:
     return Roofline(model=shape, hardware=gpu, efficiency=efficiency)
 
 
+def law_options(command: Command) -> Command:
+    """Add `--alpha --decay --beta --markov`: the law of the accepted length."""
+    options = (
+        click.option("--alpha", help="Acceptance probability, or several by depth: 0.8,0.7,0.6."),
+        click.option("--decay", nargs=2, type=float, metavar="A B", help="Falls with depth: A * B^(k-1)."),
+        click.option("--beta", nargs=2, type=float, metavar="A B", help="Differs from round to round: Beta(A, B)."),
+        click.option(
+            "--markov",
+            nargs=5,
+            type=float,
+            metavar="START STAY_GOOD STAY_BAD GOOD BAD",
+            help="Two states: P(start good), P(stay good), P(stay bad), acceptance in each.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def law(
+    *,
+    alpha: str | None,
+    decay: tuple[float, ...] | None,
+    beta: tuple[float, ...] | None,
+    markov: tuple[float, ...] | None,
+) -> Acceptance:
+    """The law that `law_options` name.
+
+    Examples
+    --------
+    >>> law(alpha=None, decay=(0.8, 0.5), beta=None, markov=None).conditional(2)
+    array([0.8, 0.4])
+    """
+    given = {"alpha": alpha, "decay": decay, "beta": beta, "markov": markov}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        got = " and ".join(f"--{name}" for name in named) or "none"
+        raise InputError(f"give one of --alpha, --decay, --beta and --markov, got {got}")
+    if decay is not None:
+        return Acceptance.decay(decay[0], decay[1])
+    if beta is not None:
+        return Acceptance.beta(beta[0], beta[1])
+    if markov is not None:
+        start, stay_good, stay_bad, good, bad = markov
+        return Acceptance.markov(
+            start_good=start, stay_good=stay_good, stay_bad=stay_bad, alpha_good=good, alpha_bad=bad
+        )
+    return acceptance(str(alpha))
+
+
 def acceptance(text: str) -> Acceptance:
     """`0.7` is constant; `0.8,0.7,0.6` is by depth.
 

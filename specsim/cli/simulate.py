@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
 from specsim import checks
+from specsim.checks import IntArray
 from specsim.cli import parts
 from specsim.cli.output import emit, envelope, json_option, seed_option, table
 from specsim.drafters import RatioDrafter
+from specsim.errors import InputError
 from specsim.records import write_records
 from specsim.roofline import Staircase
 from specsim.scenario import Scenario
-from specsim.simulate import simulate_accepted, simulate_records
+from specsim.simulate import (
+    TokenSource,
+    first_round_pmf,
+    read_source,
+    simulate_accepted,
+    simulate_records,
+    simulate_source,
+)
 from specsim.tau import expected_tokens
 from specsim.units import percent, significant
 
@@ -25,35 +36,97 @@ def simulate() -> None:
 
 
 @simulate.command()
-@click.option("--alpha", required=True, help="Acceptance probability, or several by depth: 0.8,0.7,0.6.")
+@parts.law_options
+@click.option(
+    "--laws",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Play with tokens instead: a .npz with arrays p and q, (G+1, V) and (G, V) by depth, or (V, V) by last token.",
+)
+@click.option("--verifier", default="rejection", show_default=True, help="Rule that judges the drafts, with --laws.")
+@click.option("--draft", default="sampled", show_default=True, help="sampled or argmax drafts, with --laws.")
+@click.option("--rounds-per-text", type=int, default=100, show_default=True, help="Rounds of a text, with --laws.")
 @click.option("--gamma", type=int, required=True, help="Drafted tokens per round.")
 @click.option("--rounds", type=int, default=1_000_000, show_default=True, help="Rounds to play.")
 @seed_option
 @json_option
-def rounds(alpha: str, gamma: int, rounds: int, seed: int, as_json: bool) -> None:
-    """How many drafts were accepted in each of many independent rounds."""
+def rounds(
+    alpha: str | None,
+    decay: tuple[float, ...] | None,
+    beta: tuple[float, ...] | None,
+    markov: tuple[float, ...] | None,
+    file: Path | None,
+    verifier: str,
+    draft: str,
+    rounds_per_text: int,
+    gamma: int,
+    rounds: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """How many drafts were accepted in each of many rounds, by a law of acceptance or by --laws of tokens."""
     checks.integer("rounds", rounds, low=1)
-    acceptance = parts.acceptance(alpha)
-    exact = expected_tokens(acceptance, gamma=gamma)
-    counts = simulate_accepted(acceptance, gamma=gamma, rounds=rounds, seed=seed)
-    lengths = np.arange(gamma + 1)
-    mean = float(counts @ lengths) / rounds
-    spread = float(np.sqrt(counts @ (lengths - mean) ** 2 / rounds / rounds))
-    result = {
-        "counts": counts,
-        "E_tokens": 1 + mean,
-        "standard_error": spread,
-        "E_tokens_exact": exact,
-    }
-    sentence = (
-        f"{significant(1 + mean, digits=5)} ± {significant(spread, digits=2)} tokens per round over {rounds} rounds; "
-        f"exact: {significant(exact, digits=5)}."
+    law = {"alpha": alpha, "decay": decay, "beta": beta, "markov": markov}
+    inputs: dict[str, Any] = {**law, "gamma": gamma, "rounds": rounds, "seed": seed}
+    if file is None:
+        acceptance = parts.law(alpha=alpha, decay=decay, beta=beta, markov=markov)
+        counts = simulate_accepted(acceptance, gamma=gamma, rounds=rounds, seed=seed)
+        played = _Played(counts, exact=expected_tokens(acceptance, gamma=gamma), assumption="rounds are independent")
+    else:
+        if any(value is not None for value in law.values()):
+            raise InputError("give either --laws or one of --alpha, --decay, --beta and --markov")
+        inputs |= {"laws": file, "verifier": verifier, "draft": draft, "rounds_per_text": rounds_per_text}
+        played = _with_tokens(
+            read_source(file),
+            gamma=gamma,
+            rounds=rounds,
+            each=rounds_per_text,
+            seed=seed,
+            verifier=verifier,
+            draft=draft,
+        )
+    _emit_counts(played, inputs=inputs, as_json=as_json)
+
+
+class _Played(NamedTuple):
+    counts: IntArray
+    exact: float | None
+    assumption: str
+
+
+def _with_tokens(
+    source: TokenSource, *, gamma: int, rounds: int, each: int, seed: int, verifier: str, draft: str
+) -> _Played:
+    length = min(checks.integer("rounds-per-text", each, low=1), rounds)
+    counts = simulate_source(
+        source,
+        gamma=gamma,
+        requests=-(-rounds // length),
+        rounds_per_request=length,
+        seed=seed,
+        verifier=verifier,
+        draft=draft,
     )
-    lines = [(str(length), str(count), percent(count / rounds)) for length, count in enumerate(counts)]
-    inputs = {"alpha": alpha, "gamma": gamma, "rounds": rounds, "seed": seed}
-    assumptions = ["rounds are independent"]
+    if source.start and length > 1:
+        assumption = "the standard error takes rounds to be independent, which those of one text are not"
+        return _Played(counts, exact=None, assumption=assumption)
+    law = first_round_pmf(source, gamma=gamma, verifier=verifier, draft=draft)
+    return _Played(counts, exact=1 + float(law @ np.arange(law.size)), assumption="rounds are independent")
+
+
+def _emit_counts(played: _Played, *, inputs: Mapping[str, Any], as_json: bool) -> None:
+    counts, exact, assumption = played
+    total, lengths = int(counts.sum()), np.arange(counts.size)
+    mean = float(counts @ lengths) / total
+    error = float(np.sqrt(counts @ (lengths - mean) ** 2)) / total
+    result = {"counts": counts, "E_tokens": 1 + mean, "standard_error": error, "E_tokens_exact": exact}
+    sentence = (
+        f"{significant(1 + mean, digits=5)} ± {significant(error, digits=2)} tokens per round over {total} rounds"
+        + ("." if exact is None else f"; exact: {significant(exact, digits=5)}.")
+    )
+    lines = [(str(length), str(count), percent(count / total)) for length, count in enumerate(counts)]
     emit(
-        envelope("simulate rounds", inputs=inputs, result=result, assumptions=assumptions),
+        envelope("simulate rounds", inputs=inputs, result=result, assumptions=[assumption]),
         as_json=as_json,
         tables=[sentence, table(["accepted drafts", "rounds", "share"], lines)],
     )

@@ -9,19 +9,25 @@ from specsim import tau as law
 from specsim.acceptance import Acceptance
 from specsim.cli import parts
 from specsim.cli.output import emit, envelope, json_option, table
-from specsim.errors import InputError
 from specsim.units import percent, significant
 
 ASSUMPTIONS = ("scoring gamma + 1 tokens costs one plain decoding step", "sampling and host time are zero")
 
 
 @click.command()
-@click.option("--alpha", help="Acceptance probability, or several by depth: 0.8,0.7,0.6.")
-@click.option("--beta", nargs=2, type=float, help="Beta mixture A B: acceptance differs from round to round.")
+@parts.law_options
 @click.option("--gamma", type=int, required=True, help="Drafted tokens per round.")
 @click.option("--c", type=float, default=0.0, show_default=True, help="Seconds of a drafter step over a target step.")
 @json_option
-def tau(alpha: str | None, beta: tuple[float, float] | None, gamma: int, c: float, as_json: bool) -> None:
+def tau(
+    alpha: str | None,
+    decay: tuple[float, ...] | None,
+    beta: tuple[float, ...] | None,
+    markov: tuple[float, ...] | None,
+    gamma: int,
+    c: float,
+    as_json: bool,
+) -> None:
     """Expected tokens per round (bonus included), their law, the speedup and the best gamma.
 
     The speedup is Leviathan et al. (2211.17192), theorem 3.8: it takes scoring gamma + 1 tokens to cost one
@@ -29,7 +35,7 @@ def tau(alpha: str | None, beta: tuple[float, float] | None, gamma: int, c: floa
     """
     checks.integer("gamma", gamma, low=1)
     checks.non_negative("c", c)
-    acceptance = _acceptance(alpha, beta)
+    acceptance = parts.law(alpha=alpha, decay=decay, beta=beta, markov=markov)
     expected = law.expected_tokens(acceptance, gamma=gamma)
     variance = law.variance_tokens(acceptance, gamma=gamma)
     pmf = law.accepted_pmf(acceptance, gamma=gamma)
@@ -39,13 +45,16 @@ def tau(alpha: str | None, beta: tuple[float, float] | None, gamma: int, c: floa
     result = {
         "E_tokens": expected,
         "E_accepted": law.expected_accepted(acceptance, gamma=gamma),
+        "draft_utilisation": law.draft_utilisation(acceptance, gamma=gamma),
+        "conditional": acceptance.conditional(gamma),
+        "survival": acceptance.survival(gamma),
         "variance_tokens": variance,
         "pmf_accepted": pmf,
         "speedup": speedup,
         "best_gamma": best,
         "best_speedup": best_speedup,
     }
-    inputs = {"alpha": alpha, "beta": list(beta) if beta else None, "gamma": gamma, "c": c}
+    inputs = {"alpha": alpha, "decay": decay, "beta": beta, "markov": markov, "gamma": gamma, "c": c}
     sentence = (
         f"{significant(expected, digits=5)} tokens per round at gamma {gamma} (standard deviation "
         f"{significant(variance**0.5)}): speedup {significant(speedup, digits=4)} at c {c:g}; "
@@ -57,14 +66,6 @@ def tau(alpha: str | None, beta: tuple[float, float] | None, gamma: int, c: floa
         as_json=as_json,
         tables=[sentence, table(["accepted drafts", "probability"], rows)],
     )
-
-
-def _acceptance(alpha: str | None, beta: tuple[float, float] | None) -> Acceptance:
-    if (alpha is None) == (beta is None):
-        raise InputError("give either --alpha or --beta")
-    if beta is not None:
-        return Acceptance.beta(beta[0], beta[1])
-    return parts.acceptance(str(alpha))
 
 
 def _speedup(acceptance: Acceptance, *, gamma: int, c: float) -> float:

@@ -1,6 +1,7 @@
 """Seconds of one forward pass: the roofline with fitted losses, or a staircase of measured points."""
 
 from specsim.roofline.efficiency import ASSUMED, Efficiency
+from specsim.roofline.experts import expected_distinct_experts
 from specsim.roofline.protocol import Count, PassCost, Seconds
 from specsim.roofline.staircase import Staircase
 from specsim.roofline.step import (
@@ -21,6 +22,7 @@ __all__ = [
     "Roofline",
     "Seconds",
     "Staircase",
+    "expected_distinct_experts",
     "pass_bytes",
     "pass_flop",
     "ridge_tokens",

@@ -64,7 +64,7 @@ def combine(results: Sequence[TestResult], *, test: str) -> TestResult:
     Returns
     -------
     TestResult
-        `statistic` is that of the smallest p-value, `n` the largest, `detail` names it.
+        `statistic` is that of the smallest p-value, `n` the largest, `detail` names the test.
 
     Raises
     ------
@@ -80,14 +80,12 @@ def combine(results: Sequence[TestResult], *, test: str) -> TestResult:
     """
     if not results:
         raise InputError("results must hold at least one test, got none")
-    adjusted = holm([result.pvalue for result in results])
-    first = int(adjusted.argmin())
-    worst = results[first]
+    worst = min(results, key=lambda result: result.pvalue)
     detail = f"smallest of {len(results)}: {worst.test}" + (f" ({worst.detail})" if worst.detail else "")
     return TestResult(
         test=test,
         statistic=worst.statistic,
-        pvalue=float(adjusted[first]),
+        pvalue=min(1.0, len(results) * worst.pvalue),  # the first of Holm's steps
         n=max(result.n for result in results),
         detail=detail,
     )

@@ -65,6 +65,17 @@ def test_half_a_percent_of_acceptance_too_much_is_caught(acceptance: Acceptance,
     assert not goodness_of_fit(counts, tau.accepted_pmf(acceptance, gamma=gamma), min_expected=20).passed(LEVEL)
 
 
+def test_thresholds_within_one_cell_are_told_apart() -> None:
+    """Null: the exact law, with thresholds that differ by less than a cell; n = 2e6; false-alarm rate 1e-7."""
+    survival = np.array([2000.5, 2000.25, 1.5, 0.25]) / rounds.CELLS
+    acceptance = Acceptance.by_depth(survival / np.append(1, survival[:-1]))
+    counts = simulate_accepted(acceptance, gamma=4, rounds=ROUNDS, seed=9)
+    assert goodness_of_fit(counts, -np.diff([1, *survival, 0]), min_expected=20).passed(LEVEL)
+    for rounded in (np.floor, np.ceil):  # power: cells that are not looked into
+        wrong = rounded(survival * rounds.CELLS) / rounds.CELLS
+        assert not goodness_of_fit(counts, -np.diff([1, *wrong, 0]), min_expected=20).passed(LEVEL)
+
+
 def test_a_drafter_that_may_propose_less_lowers_what_stands() -> None:
     """Null: P(accepted >= k) = P(drafted >= k) s_k; n = 2e6; false-alarm rate 1e-7."""
     acceptance = Acceptance.constant(0.7)

@@ -51,6 +51,7 @@ def test_combining_keeps_the_size_under_dependence_and_sees_one_bad_test() -> No
     assert stats.exact_binomial(rejected, 4000, probability=0.05, alternative="greater").pvalue > 1e-6
     assert stats.combine([result(0.5), result(1e-9, detail="why")], test="all").detail == "smallest of 2: a (why)"
     assert not stats.combine([result(0.5), result(1e-9)], test="all").passed(1e-6)
+    assert stats.combine([result(1.0), result(0.7, test="b")], test="all").detail == "smallest of 2: b"
 
 
 @pytest.mark.parametrize("method", ["clopper_pearson", "jeffreys"])

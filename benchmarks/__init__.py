@@ -1,0 +1,1 @@
+"""How fast specsim is, as ratios measured in one run; scripts, not tests."""
