@@ -146,8 +146,10 @@ class Calibration:
         tau = 1 + sum of P(k proposed) * survival at k; round seconds add up the parts; the speedup is
         tau * plain seconds / round seconds, where the plain step is the measured one. Variances of the logs add: that
         of the calibration, from the bootstrap, and that of the run's own mean, from the differences between requests.
-        The interval is for other requests of the same kind on the same machine in the same state; it is wide for the
-        requests that were calibrated on, and knows nothing of a machine that drifts.
+        The interval is for other requests of the same kind on the same machine; it is wide for the requests that were
+        calibrated on. The machine drifts, and a run shares one drift: round seconds as a whole may lie as far from the
+        calibrated level as the plain steps of one text lie from those of the others. Speedup compares runs that took
+        turns, so drift leaves it alone.
         """
         checks.integer("gamma", gamma, low=1)
         run = checks.integer("requests", self.requests if requests is None else requests, low=1)
@@ -162,7 +164,9 @@ class Calibration:
             gamma=gamma,
             requests=run,
             tau=self._predicted(tau, taus, own=between["tau"] / run, least=least, low=1.0, high=gamma + 1.0),
-            round_seconds=self._predicted(seconds, rounds, own=between["round_seconds"] / run),
+            round_seconds=self._predicted(
+                seconds, rounds, own=between["round_seconds"] / run + self.draws.spread.drift
+            ),
             speedup=self._predicted(
                 speedup, taus * self.draws.plain / rounds, own=between["speedup"] / run, least=least
             ),

@@ -23,10 +23,14 @@ class Spread:
         Those that at least two requests were decoded with, rising [1].
     variances : array (J, 3)
         In the order of `QUANTITIES` [1].
+    drift : float
+        Variance between requests of the log seconds of a plain step, which does the same work in all of them: how far
+        the machine wanders from one text to the next [1].
     """
 
     gammas: FloatArray
     variances: FloatArray
+    drift: float
 
     def at(self, gamma: int) -> dict[str, float]:
         """Variances at a gamma: linear in between, held outside [1]."""
@@ -55,7 +59,12 @@ def spread_between_requests(rows: Rows) -> Spread:
             found[gamma] = (_variance(tokens), _variance(seconds), _joint(tokens - seconds, plain))
     if not found:
         raise InputError("records must hold two requests decoded with the same gamma, got none")
-    return Spread(gammas=np.array(list(found), dtype=np.float64), variances=np.array(list(found.values())))
+    steps = _influence(rows, rows.total, np.ones(len(rows.plain)), rows.plain)
+    return Spread(
+        gammas=np.array(list(found), dtype=np.float64),
+        variances=np.array(list(found.values())),
+        drift=_variance(steps),
+    )
 
 
 def _influence(rows: Rows, top: FloatArray | IntArray, bottom: FloatArray | IntArray, where: Mask) -> FloatArray:

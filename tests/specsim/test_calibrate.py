@@ -12,12 +12,12 @@ import pytest
 
 from specsim import catalog
 from specsim.acceptance import Acceptance
-from specsim.calibrate import calibrate, fit, measured_round_seconds, measured_speedup, measured_tau
+from specsim.calibrate import calibrate, calibration, fit, measured_round_seconds, measured_speedup, measured_tau
 from specsim.calibrate.depths import acceptance_depths
 from specsim.calibrate.rows import columns
 from specsim.drafters import MeasuredDrafter
 from specsim.errors import InputError
-from specsim.records import RoundRecord
+from specsim.records import PARTS, RoundRecord
 from specsim.roofline import Efficiency, Roofline, Staircase
 from specsim.scenario import Scenario
 from specsim.simulate import simulate_records
@@ -206,6 +206,44 @@ def test_predictions_cover_further_texts():
 def test_planted_neglect_of_the_runs_own_chance_is_caught():
     with pytest.raises(AssertionError, match="tau"):
         check_coverage(prediction_coverage(run=2, planned=10**9))
+
+
+def drifting(rows, rng, *, shared):
+    """The same rounds on a machine whose speed wanders by 5 % from text to text, or as one for a whole run."""
+    names = sorted({row.request for row in rows})
+    pace = (
+        dict.fromkeys(names, rng.lognormal(0, 0.05))
+        if shared
+        else dict(zip(names, rng.lognormal(0, 0.05, len(names)), strict=True))
+    )
+    return [replace(row, **{part: getattr(row, part) * pace[row.request] for part in PARTS}) for row in rows]
+
+
+def drift_coverage():
+    """Calibrate while the machine wanders; predict the round seconds of a run that shares one drift."""
+    covered = Counter({"round_seconds": 0})
+    for seed in range(DATA_SETS):
+        rng = np.random.default_rng(seed)
+        predicted = calibrate(drifting(simulated(seed), rng, shared=False)).predict(4).round_seconds
+        run = drifting(simulated(500 + seed, gammas=(4,)), rng, shared=True)
+        covered["round_seconds"] += predicted.low <= measured_round_seconds(run).value <= predicted.high
+    return covered
+
+
+def test_predictions_allow_for_a_machine_that_drifts():
+    check_coverage(drift_coverage())
+
+
+def test_planted_neglect_of_drift_is_caught(monkeypatch):
+    still = calibration.Calibration.predict
+
+    def blind(self, gamma, **how):
+        spread = replace(self.draws.spread, drift=0.0)
+        return still(replace(self, draws=replace(self.draws, spread=spread)), gamma, **how)
+
+    monkeypatch.setattr(calibration.Calibration, "predict", blind)
+    with pytest.raises(AssertionError, match="round_seconds"):
+        check_coverage(drift_coverage())
 
 
 def test_measured_values_cover_the_scenario():

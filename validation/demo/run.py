@@ -135,6 +135,8 @@ def _prove(loaded: Loaded, settings: DemoSettings, progress: Progress) -> list[C
     sizes = {
         "lossless_table": {"rounds": settings.lossless_rounds},
         "lossless_model": {"tokens": settings.lossless_tokens},
+        "greedy_equality": {"tokens": 12},
+        "bfloat16_gap": {"tokens": 4},
     }
     shared = loaded if settings.dtype == "float32" else None
     results = []
@@ -167,8 +169,8 @@ def _numerics(claims: Sequence[ClaimResult]) -> list[dict[str, Any]]:
 
 def _assumptions(settings: DemoSettings) -> tuple[str, ...]:
     return (
-        f"texts of {settings.tokens} new tokens at temperature {settings.temperature:g}, one at a time; "
-        "reading the prompt is not in any figure",
+        f"texts of {settings.tokens} new tokens (early exit: half) at temperature {settings.temperature:g}, one at a "
+        "time; reading the prompt is not in any figure",
         "how many tokens are proposed does not depend on whether they are accepted",
         "acceptance by depth does not depend on gamma",
         "intervals resample whole texts, since rounds of one text are correlated",
