@@ -10,7 +10,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralFo
 from specsim.distributions import Sampling, sample
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
-from specsim.verifiers import Rejection, Verification
+from specsim.verifiers import CoupledNoise, Gumbel, Rejection, Verification
 from validation.decoder.early_exit import early_exit
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
@@ -410,3 +410,25 @@ def test_real_weights_speculate_losslessly():
     plain = decode(target, None, prompt, **options)
     for proposer in (NgramProposer(), ModelProposer(CachedModel(early_exit(loaded.model, layers=20)))):
         assert decode(target, proposer, prompt, gamma=3, **options).tokens == plain.tokens
+
+
+def test_with_coupled_noise_the_text_does_not_depend_on_drafter_and_gamma():
+    """Gumbel coupling: same seed, same text, whoever drafts and however many tokens; another seed, another text."""
+    target = TableModel.random(6, order=2, seed=0)
+
+    def text(proposer, *, gamma, seed):
+        verifier = Gumbel(noise=CoupledNoise(seed=seed))
+        decoding = decode(target, proposer, [0, 1], gamma=gamma, max_tokens=80, verifier=verifier)
+        return decoding.tokens, max(record.accepted for record in decoding.records)
+
+    for seed in (3, 4):
+        noise = CoupledNoise(seed=seed)
+        good, bad = TableModel(0.8 * target.laws + 0.2 / 6), TableModel.random(6, order=1, seed=9)
+        plain, _ = text(None, gamma=0, seed=seed)
+        for draft in (good, bad):
+            for gamma in (1, 3):
+                tokens, deepest = text(ModelProposer(draft, noise=noise), gamma=gamma, seed=seed)
+                assert tokens == plain
+                assert deepest == gamma
+        assert text(NgramProposer(), gamma=3, seed=seed)[0] == plain
+        assert text(ModelProposer(good, noise=noise), gamma=3, seed=seed + 10)[0] != plain

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from specsim.distributions import Sampling
 from specsim.records import RoundRecord
-from specsim.verifiers.protocol import Verifier
+from specsim.verifiers.protocol import Verifier, at_position
 from validation.decoder.proposers.protocol import Proposer, up_to_eos
 from validation.decoder.sequence import SequenceModel, check_logits
 
@@ -63,7 +63,7 @@ def play(
     logits = target.score([tokens[-1], *draft.tokens])  # row k: what follows the k-th draft
     scored = perf_counter()
     check_logits(logits, whose="target", position=len(tokens))
-    verdict = verifier.verify(
+    verdict = at_position(verifier, len(tokens)).verify(
         sampling.probabilities(logits), np.array(draft.tokens, dtype=np.int64), q=draft.rows, rng=rng
     )
     accepted, token = int(verdict.accepted), int(verdict.token)

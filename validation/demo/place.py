@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from specsim.calibrate import Calibration
-from specsim.catalog import hardware, model
+from specsim.catalog import Hardware, ModelShape, hardware, model
 from specsim.drafters import Drafter, ModelDrafter
 from specsim.roofline import Efficiency, Roofline
 from specsim.scenario import Scenario
@@ -20,8 +20,8 @@ CONTEXT = 1024
 MODEL = "Llama-3.1-8B"
 ASSUMPTION = (
     f"placement: acceptance as measured here on the demo's model carried over to {MODEL} at {CONTEXT} tokens of "
-    "context; the early exit runs the same share of layers; lookup takes the host as long as here; sampling and "
-    "host time besides are zero"
+    "context, up to the batch that fits into memory; the early exit runs the same share of layers; lookup takes the "
+    "host as long as here; sampling and host time besides are zero"
 )
 
 
@@ -40,38 +40,39 @@ def place(calibrations: Mapping[str, Calibration], *, max_gamma: int) -> tuple[R
         Rows as the report's charts document them.
     """
     curves, crossovers = [], []
-    for name in GPUS:
-        gpu = hardware(name)
+    for gpu in map(hardware, GPUS):
+        largest = _largest_batch(gpu, model(MODEL))
         for kind, efficiency in (("ideal", Efficiency.ideal()), ("assumed", Efficiency.assumed(gpu))):
             target = Roofline(model=model(MODEL), hardware=gpu, efficiency=efficiency)
-            for proposer, calibration in calibrations.items():
-                scenario = _scenario(proposer, calibration, target, max_gamma=max_gamma)
-                if scenario is None:
-                    continue
+            for proposer, scenario in _scenarios(calibrations, target, max_gamma=max_gamma):
                 key = {
-                    "hardware": name,
+                    "hardware": gpu.name,
                     "model": MODEL,
                     "proposer": proposer,
                     "gamma": scenario.gamma,
                     "efficiency": kind,
                 }
-                curves += [key | _point(replace(scenario, batch=batch)) for batch in BATCHES]
-                crossovers.append(
-                    key
-                    | {
-                        "crossover_batch": crossover_batch(scenario, max_batch=BATCHES[-1]),
-                        "best_speedup": speedup(scenario),
-                    }
-                )
+                curves += [key | _point(replace(scenario, batch=batch)) for batch in BATCHES if batch <= largest]
+                last = crossover_batch(scenario, max_batch=largest)
+                crossovers.append(key | {"crossover_batch": last, "best_speedup": speedup(scenario)})
     return curves, crossovers
 
 
-def _scenario(proposer: str, calibration: Calibration, target: Roofline, *, max_gamma: int) -> Scenario | None:
-    drafter = _drafter(proposer, calibration, target)
-    if drafter is None:
-        return None
-    scenario = Scenario(target=target, drafter=drafter, acceptance=calibration.acceptance, gamma=1, context=CONTEXT)
-    return replace(scenario, gamma=max(1, best_gamma(scenario, max_gamma=max_gamma)))
+def _largest_batch(gpu: Hardware, shape: ModelShape) -> int:
+    """Sequences whose cache fits beside the weights [1]."""
+    return int((gpu.memory_bytes - shape.weight_bytes) // (CONTEXT * shape.kv_bytes_per_token))
+
+
+def _scenarios(
+    calibrations: Mapping[str, Calibration], target: Roofline, *, max_gamma: int
+) -> Iterator[tuple[str, Scenario]]:
+    for proposer, calibration in calibrations.items():
+        drafter = _drafter(proposer, calibration, target)
+        if drafter is not None:
+            scenario = Scenario(
+                target=target, drafter=drafter, acceptance=calibration.acceptance, gamma=1, context=CONTEXT
+            )
+            yield proposer, replace(scenario, gamma=max(1, best_gamma(scenario, max_gamma=max_gamma)))
 
 
 def _drafter(proposer: str, calibration: Calibration, target: Roofline) -> Drafter | None:

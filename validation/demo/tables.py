@@ -20,16 +20,16 @@ PIT_LEVEL = 0.99
 def answer(comparison: Sequence[Mapping[str, Any]], crossovers: Sequence[Mapping[str, Any]], *, is_real: bool) -> str:
     """The result in one sentence."""
     best = max(comparison, key=lambda row: row["speedup_measured"])
+    low, high = significant(best["speedup_measured_low"]), significant(best["speedup_measured_high"])
     measured = (
         f"{significant(best['speedup_measured'])} times plain decoding "
-        f"(95 % interval {significant(best['speedup_measured_low'])} to {significant(best['speedup_measured_high'])}; "
-        f"predicted {significant(best['speedup_predicted'])})"
+        f"({low} to {high}; predicted {significant(best['speedup_predicted'])})"
     )
     setting = f"{best['proposer']} at gamma {best['gamma']}"
     if best["speedup_measured_low"] > 1:
         verdict = f"Speculate here: {setting} decodes at {measured}"
     elif best["speedup_measured"] > 1:
-        verdict = f"Speculation may pay here: {setting} decodes at {measured}, which this run does not tell from 1"
+        verdict = f"Speculation may pay here, this run cannot tell: {setting} decodes at {measured}"
     else:
         verdict = f"Do not speculate here: the best setting, {setting}, decodes at {measured}"
     return f"{verdict}{_elsewhere(crossovers)}." if is_real else f"{verdict} (a random stand-in model, not an answer)."
@@ -75,7 +75,7 @@ def acceptance_rows(calibrations: Mapping[str, Calibration]) -> list[dict[str, A
 def part_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Mean seconds of each part of a round, per drafter and gamma asked for."""
     groups: dict[tuple[str, int], list[Any]] = {}
-    for run in runs:
+    for run in sorted(runs, key=lambda run: (run.setting.proposer or "", run.setting.gamma)):
         groups.setdefault((run.setting.proposer or "none", run.setting.gamma), []).extend(run.decoding.records)
     return [
         {"proposer": proposer, "gamma": gamma, "part": part.removesuffix("_seconds"), "seconds": float(mean)}
@@ -134,13 +134,13 @@ def _elsewhere(crossovers: Sequence[Mapping[str, Any]]) -> str:
     if not assumed:
         return ""
     best = max((row for row in assumed if row["hardware"] == assumed[0]["hardware"]), key=lambda r: r["best_speedup"])
-    where = f"on one {best['hardware']} the same acceptance would give {best['model']}"
-    return f"; {where} {significant(best['best_speedup'])} times at batch 1 with {best['proposer']}{_until(best)}"
+    gain = f"{significant(best['best_speedup'])} times with {best['proposer']}"
+    return f"; with the same acceptance {best['model']} on one {best['hardware']} would run at {gain}{_until(best)}"
 
 
 def _until(row: Mapping[str, Any]) -> str:
     last = row["crossover_batch"]
-    return f", paying up to batch {last}" if last else ""
+    return f", and gain up to batch {last}" if last else ""
 
 
 def _one_each(runs: Sequence[Run]) -> Iterator[Run]:

@@ -10,7 +10,7 @@ from reports.cells import Row, interval, percent, seconds
 from reports.template import Column, Table, table
 
 NAMES = {"tau": "tokens per round, τ", "round_seconds": "time of one round", "speedup": "speedup"}
-VERDICTS = {"passed": "✓ passed", "inconclusive": "? inconclusive"}
+VERDICTS = {"passed": "✓\N{NO-BREAK SPACE}passed", "inconclusive": "?\N{NO-BREAK SPACE}inconclusive"}
 
 
 def errors(result: Row) -> Iterator[Table]:
@@ -57,7 +57,9 @@ def lossless(result: Row) -> Iterator[Table]:
             Column("model", _get("model"), number=False),
             Column("samples", lambda row: cells.count(row.get("n"))),
             Column("p-value", lambda row: cells.small(row.get("pvalue"))),
-            Column("verdict", lambda row: VERDICTS.get(str(row.get("verdict")), "✗ failed"), number=False),
+            Column(
+                "verdict", lambda row: VERDICTS.get(str(row.get("verdict")), "✗\N{NO-BREAK SPACE}failed"), number=False
+            ),
             Column("would see a TV of", lambda row: cells.small(row.get("smallest_total_variation"))),
             Column("detail", _get("detail"), number=False),
             title="Losslessness tests",

@@ -7,7 +7,9 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.random import Generator
 
+from specsim.checks import FloatArray
 from specsim.distributions import Sampling, sample
+from specsim.verifiers import CoupledNoise
 from validation.decoder.proposers.protocol import Draft
 from validation.decoder.sequence import Logits, SequenceModel, check_logits
 
@@ -25,6 +27,8 @@ class ModelProposer:
         Goes into the records.
     argmax
         Draft the most probable token at every temperature (what vLLM V1 does by default) instead of a sample.
+    noise
+        Draw drafts with the noise of a `Gumbel` verifier, so that text does not depend on the drafter.
 
     Notes
     -----
@@ -42,10 +46,13 @@ class ModelProposer:
            [0., 1.]], dtype=float32), passes=3)
     """
 
-    def __init__(self, model: SequenceModel, *, name: str = "model", argmax: bool = False) -> None:
+    def __init__(
+        self, model: SequenceModel, *, name: str = "model", argmax: bool = False, noise: CoupledNoise | None = None
+    ) -> None:
         self.name = name
         self._model = model
         self._argmax = argmax
+        self._noise = noise
         self._cached: list[int] = []
         self._eos_ids: frozenset[int] = frozenset()
 
@@ -77,13 +84,18 @@ class ModelProposer:
                 token = int(logits[0].argmax())
             else:
                 law = sampling.probabilities(logits)
-                token = int(sample(law[0], rng.random()))
+                token = self._draw(law[0], position=len(tokens) + len(drafted), rng=rng)
                 rows.append(law)
             drafted.append(token)
             if len(drafted) == gamma or token in self._eos_ids:
                 break
             pending = [token]
         return Draft(tokens=tuple(drafted), rows=np.concatenate(rows) if rows else None, passes=len(drafted))
+
+    def _draw(self, law: FloatArray, *, position: int, rng: Generator) -> int:
+        if self._noise is None:
+            return int(sample(law, rng.random()))
+        return int(self._noise.sample(law, position=position))
 
     def _reconcile(self, tokens: Sequence[int]) -> Sequence[int]:
         """Cut the cache back to what it has in common with `tokens`; the tokens it lacks, at least the last one."""
