@@ -57,6 +57,24 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
     return target
 
 
+def ready_folder(path: str | Path) -> Path:
+    """Make the folder `path`, and see that files can be written there before long work begins.
+
+    Raises
+    ------
+    InputError
+        It cannot be made or written to.
+
+    Examples
+    --------
+    >>> ready_folder(getfixture("tmp_path") / "new").is_dir()
+    True
+    """
+    folder = Path(path)
+    write_whole(folder / ".writable", "").unlink()
+    return folder
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

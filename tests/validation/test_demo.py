@@ -6,6 +6,7 @@ import json
 from collections import Counter
 
 import pytest
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from specsim.records import read_records
 from validation.decoder.tiny import tiny_model
@@ -127,6 +128,25 @@ def test_bad_input_writes_nothing(cli, tmp_path, words, message):
     assert ran.code == 2
     assert message in ran.err.splitlines()[-1]
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(cli, folder, tmp_path):
+    (tmp_path / "file").write_text("")
+    ran = cli("demo", "--model", folder, "--out", tmp_path / "file" / "out", *SMALL)
+    assert ran.code == 2
+    assert "cannot write" in ran.err
+    assert "calibrate" not in ran.err
+
+
+def test_a_drafter_with_another_vocabulary_is_refused(cli, folder, tmp_path):
+    model, tokenizer = tiny_model()
+    other = LlamaForCausalLM(LlamaConfig(**model.config.to_dict() | {"vocab_size": 300}))
+    for part in (other, tokenizer):
+        part.save_pretrained(tmp_path / "other")
+    ran = cli("demo", "--model", folder, "--drafter", tmp_path / "other", "--out", tmp_path / "out", *SMALL)
+    assert ran.code == 2
+    assert "proposer other must have the target's vocabulary of 257 tokens, got 300" in ran.err
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_the_sentence_says_no_when_nothing_pays():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,11 +16,15 @@ from specsim.files import write_whole
 from specsim.units import human, percent, significant
 from validation.demo.settings import DemoSettings
 
+if TYPE_CHECKING:
+    from validation.demo.run import Outcome
+
 DEFAULTS = DemoSettings()
 
 
 @click.command()
 @click.option("--model", help="Local folder or hub name; by default SmolLM2-135M-Instruct from the package index.")
+@click.option("--drafter", help="Folder or hub name of an independent drafter; by default a bfloat16 copy.")
 @click.option("--dtype", default=DEFAULTS.dtype, show_default=True, help="float32, bfloat16 or auto.")
 @click.option("--device", default=DEFAULTS.device, show_default=True, help="cpu, cuda or auto.")
 @click.option("--temperature", type=float, default=DEFAULTS.temperature, show_default=True, help="0 is greedy.")
@@ -35,6 +39,7 @@ DEFAULTS = DemoSettings()
 @json_option
 def demo(
     model: str | None,
+    drafter: str | None,
     dtype: str,
     device: str,
     temperature: float,
@@ -54,6 +59,7 @@ def demo(
     """
     settings = DemoSettings(
         model=model,
+        drafter=drafter,
         dtype=dtype,
         device=device,
         temperature=temperature,
@@ -65,22 +71,22 @@ def demo(
         lossless_tokens=lossless_tokens,
         seed=seed,
     )
-    outcome, passed = _run(settings, out)
+    found = _run(settings, out)
+    inputs = dataclasses.asdict(settings)
+    outcome = envelope("demo", inputs=inputs, result=found.result, assumptions=found.assumptions)
     write_whole(out / "demo.json", to_json(outcome, indent=1))
     write_page(out / "report.html", page(outcome))
-    emit(outcome, as_json=as_json, tables=_tables(outcome["result"], out))
-    return 0 if passed else 1
+    emit(outcome, as_json=as_json, tables=_tables(found.result, out))
+    return 0 if found.passed else 1
 
 
-def _run(settings: DemoSettings, out: Path) -> tuple[dict[str, Any], bool]:
+def _run(settings: DemoSettings, out: Path) -> Outcome:
     """Run it under progress bars; torch is loaded only now, so that `--help` and bad options answer at once."""
     from validation.cli.progress import bars
     from validation.demo.run import run
 
     with bars() as progress:
-        found = run(settings, out=out, progress=progress)
-    inputs = dataclasses.asdict(settings)
-    return envelope("demo", inputs=inputs, result=found.result, assumptions=found.assumptions), found.passed
+        return run(settings, out=out, progress=progress)
 
 
 def _tables(result: dict[str, Any], out: Path) -> list[Any]:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
 from specsim.distributions import Sampling
 from specsim.records import RoundRecord
 from validation.decoder.early_exit import early_exit
-from validation.decoder.load import Loaded
+from validation.decoder.load import Loaded, load
 from validation.decoder.loop import Decoding, decode
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
 from validation.demo.prompts import Prompt, prompts
 from validation.demo.settings import DemoSettings
 
-LOOKUP, EARLY_EXIT, INDEPENDENT = "ngram", "early exit", "bfloat16 copy"
+LOOKUP, EARLY_EXIT, COPY = "ngram", "early exit", "bfloat16 copy"
 EARLY_EXIT_SHARE = 0.8
 """Share of the target's layers that the early exit runs: 24 of SmolLM2-135M's 30."""
 
@@ -79,15 +80,11 @@ class Run:
 
 
 def set_up(loaded: Loaded, settings: DemoSettings) -> Bench:
-    """The bench for a loaded model: lookup, early exit, and an independent model as drafters.
-
-    The independent model is the target's own weights in bfloat16, with a cache of its own: the nearest thing to a
-    second model of the same vocabulary that needs no second download.
-    """
+    """The bench for a loaded model: lookup, early exit, and an independent model as drafters."""
     proposers = (
         NgramProposer(),
         ModelProposer(CachedModel(early_exit(loaded.model, layers=early_exit_layers(loaded))), name=EARLY_EXIT),
-        ModelProposer(CachedModel(copy.deepcopy(loaded.model).to(torch.bfloat16)), name=INDEPENDENT),
+        _independent(loaded, settings),
     )
     return Bench(
         target=CachedModel(loaded.model),
@@ -98,6 +95,17 @@ def set_up(loaded: Loaded, settings: DemoSettings) -> Bench:
         slow=frozenset({EARLY_EXIT}),
         eos_ids=loaded.eos_ids,
     )
+
+
+def _independent(loaded: Loaded, settings: DemoSettings) -> ModelProposer:
+    """The drafter asked for; else the target's own weights in bfloat16, with a cache of their own.
+
+    That is the nearest thing to a second model of the same vocabulary that needs no second download.
+    """
+    if settings.drafter is None:
+        return ModelProposer(CachedModel(copy.deepcopy(loaded.model).to(torch.bfloat16)), name=COPY)
+    drafter = load(settings.drafter, dtype=settings.dtype, device=settings.device)
+    return ModelProposer(CachedModel(drafter.model), name=Path(drafter.name).name)
 
 
 def early_exit_layers(loaded: Loaded) -> int:

@@ -76,7 +76,7 @@ def _scenarios(
 
 
 def _drafter(proposer: str, calibration: Calibration, target: Roofline) -> Drafter | None:
-    """What the drafter is on a GPU; None for the bfloat16 copy, since there the target itself is bfloat16."""
+    """What the drafter is on a GPU; None for others: a bfloat16 copy is the target itself there."""
     if proposer == LOOKUP:
         return calibration.drafter
     if proposer == EARLY_EXIT:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from specsim.calibrate import Calibration, calibrate
+from specsim.files import ready_folder
 from specsim.records import RoundRecord, write_records
 from specsim.roofline import Staircase
 from validation.claims import CLAIMS, ClaimResult, Settings
@@ -54,6 +55,7 @@ def run(settings: DemoSettings, *, out: Path, progress: Progress) -> Outcome:
     progress("load the model", 0.0)
     loaded = load(settings.model, dtype=settings.dtype, device=settings.device)
     progress("load the model", 1.0)
+    ready_folder(out)
     bench = set_up(loaded, settings)
     passes = _time_passes(bench, settings, progress)
     seen = _decode(bench, settings.calibrate_gammas, seed=settings.seed, report=partial(progress, "calibrate"))

