@@ -1,4 +1,4 @@
-"""Time of the multi-draft optimum over that of the sort that it needs: `python -m benchmarks.transport`."""
+"""Time of the multi-draft optimum over that of sorting its tokens: `python -m benchmarks.transport`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specsim.verifiers.multi_draft import optimum
 VOCABULARY = 152_064
 NOTES = (
     f"vocabulary {VOCABULARY}, float64; 'sort' is numpy.argsort of p / q, the ratio given",
-    "more than two candidates without replacement take a quadrature besides the sort",
+    "the optimum sorts a few of the tokens only, by bounds on the others",
 )
 
 
@@ -21,7 +21,7 @@ NOTES = (
 @click.option("--candidates", type=click.IntRange(min=1), default=4, show_default=True)
 @options
 def main(rows: int, candidates: int, repeats: int, as_json: bool) -> None:
-    """Time of the optimum over that of its sort."""
+    """Time of the optimum over that of a sort."""
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3.0, size=(rows, VOCABULARY))
     p, q = softmax(logits), softmax(logits + rng.normal(size=logits.shape))

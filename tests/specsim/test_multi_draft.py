@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
@@ -15,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from specsim.distributions import softmax
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
 from specsim.verifiers.chain import LEAST_RESIDUAL_MASS
-from specsim.verifiers.multi_draft import MULTI_DRAFT, KSeq, Optimal, TopK, drawing, optimal, optimum
+from specsim.verifiers.multi_draft import MULTI_DRAFT, KSeq, Optimal, TopK, drawing, optimal, optimum, search
 from specsim.verifiers.multi_draft import RecursiveWithoutReplacement as Without
 from specsim.verifiers.multi_draft import RecursiveWithReplacement as With
 from specsim.verifiers.multi_draft.covered import covered_without_replacement
@@ -220,6 +222,59 @@ def test_covered_prefixes_at_extremes() -> None:
     alike = covered_without_replacement(np.full((1, 40), 1 / 40), candidates=3)[0]
     expected = [math.comb(m, 3) / math.comb(40, 3) for m in range(41)]
     np.testing.assert_allclose(alike, expected, atol=1e-11)
+
+
+def large_pairs(vocabulary: int = 5000) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Laws near and far from each other, flat and peaked, with forbidden tokens, with ties, all in one bucket."""
+    rng = np.random.default_rng(0)
+    logits, noise = rng.normal(size=(2, vocabulary))
+    flat, top = np.zeros(vocabulary), np.where(logits > np.quantile(logits, 0.99), 0.0, -np.inf)
+    one = np.where(np.arange(vocabulary) == 7, 40.0, 0.0)
+    rising = 2 * np.log(np.arange(1.0, vocabulary + 1))
+    cases = {
+        "near": (3 * logits + 0.1 * noise, 3 * logits),
+        "far": (3 * logits + 2 * noise, 3 * logits),
+        "peaked": (9 * logits, 8 * logits + noise),
+        "one token and a rest": (noise, one),
+        "top tokens only": (3 * logits, 3 * logits + top),
+        "target of top tokens": (3 * logits + top, 3 * logits),
+        "ties": (np.round(noise), np.round(logits)),
+        "one bucket": (1e-4 * noise, flat),
+        "as convex as three candidates": (rising, flat),
+        "equal": (logits, logits),
+    }
+    return {name: (softmax(p), softmax(q)) for name, (p, q) in cases.items()}
+
+
+@pytest.mark.parametrize("replacement", [True, False], ids=["with", "without"])
+@pytest.mark.parametrize("name", large_pairs())
+def test_the_search_finds_what_sorting_finds(name: str, replacement: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    p, q = large_pairs()[name]
+    for count in (1, 2, 3, 4, 9):
+        found = optimum(p, q, candidates=count, replacement=replacement)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules[optimum.__module__], "LARGE", 5001)
+            sorted_ = optimum(p, q, candidates=count, replacement=replacement)
+        np.testing.assert_allclose(found, sorted_, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
+def test_the_search_is_exact_for_equal_tokens(count: int) -> None:
+    """Candidates are then any `count` tokens alike, so that the covered probability is a ratio of binomials."""
+    vocabulary = 5000
+    p = np.random.default_rng(1).dirichlet(np.ones(vocabulary))
+    covered = [math.comb(m, count) / math.comb(vocabulary, count) for m in range(vocabulary + 1)]
+    best = 1 + (np.concatenate([[0.0], np.cumsum(np.sort(p))]) - covered).min()
+    found = optimum(p, np.full(vocabulary, 1 / vocabulary), candidates=count, replacement=False)
+    np.testing.assert_allclose(found, best, rtol=0, atol=1e-11)
+
+
+def test_a_bound_below_no_value_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power: a search that trusts the ends of its intervals alone misses the least value."""
+    p, q = large_pairs()["far"]
+    right = float(optimum(p, q, candidates=4, replacement=False))
+    monkeypatch.setattr(search, "_bounds", lambda prefixes, value, start, end: np.minimum(value[start], value[end]))
+    assert float(optimum(p, q, candidates=4, replacement=False)) > right + 1e-9
 
 
 @given(LAWS)

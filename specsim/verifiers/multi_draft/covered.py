@@ -76,31 +76,37 @@ def _many(q: FloatArray, *, candidates: int) -> FloatArray:
     covered = inside**candidates
     rarest = np.partition(q, -candidates, axis=-1)[:, -candidates].min()  # of the K most probable tokens
     limit = min(HOPELESS, CERTAIN / q.max())
-    for log_time in np.arange(-36.0 / (candidates + 1), np.log(CERTAIN / rarest) + STEP, STEP):
-        time = float(np.exp(log_time))
-        poisson = math.exp(-time) * _powers(inside * time, count=candidates)
+    for time in times(float(rarest), candidates=candidates):
+        poisson = math.exp(-time) * powers(inside * time, count=candidates)
         if time <= limit:
             fewer = math.exp(-time) * _symmetric(np.expm1(q * time), count=candidates)[-1]
         else:
-            fewer = np.exp(-outside * time) * _fewer(q * time, candidates=candidates)
+            fewer = np.exp(-outside * time) * at_most(q * time, count=candidates)[-1]
         covered += (STEP * time) * outside * (poisson - fewer)
     return covered
 
 
-def _fewer(rates: FloatArray, *, candidates: int) -> FloatArray:
-    """P(fewer than K of the first m clocks rang), for all m, given the expected rings of each.
+def times(rarest: float, *, candidates: int) -> list[float]:
+    """Where the integral is sampled, until the K-th clock in order of rates, the rarest, has rung for certain."""
+    return [math.exp(x) for x in np.arange(-36.0 / (candidates + 1), math.log(CERTAIN / rarest) + STEP, STEP)]
 
-    That is exp(-total rate) times the sum of the first K elementary symmetric polynomials of the odds exp(rate) - 1.
-    Clocks that rang for certain are counted apart, since their odds are beyond all floats.
+
+def at_most(rates: FloatArray, *, count: int) -> FloatArray:
+    """P(at most j of the first m clocks rang), j < count, for all m, given the expected rings of each, (N, V).
+
+    That is exp(-total rate) times the sum of the first j + 1 elementary symmetric polynomials of the odds
+    exp(rate) - 1. Clocks that rang for certain are counted apart, since their odds are beyond all floats.
     """
     certain = rates > CERTAIN
     totals = running_sum(np.where(certain, 0, rates))
     hopeless = totals > HOPELESS
     odds = np.expm1(np.where(certain | hopeless[:, 1:], 0, rates))
-    lacking = candidates - 1 - running_sum(certain.astype(np.float64)).astype(np.intp)
-    sums = np.stack(_symmetric(odds, count=candidates))
-    chosen = np.take_along_axis(sums, np.maximum(lacking, 0)[None], axis=0)[0]
-    return np.where((lacking < 0) | hopeless, 0, np.exp(-np.minimum(totals, HOPELESS)) * chosen)
+    sums = np.stack(_symmetric(odds, count=count))
+    short = np.where(hopeless, 0, np.exp(-np.minimum(totals, HOPELESS)))
+    if not certain.any():
+        return np.asarray(short * sums)
+    left = np.arange(count)[:, None, None] - running_sum(certain.astype(np.float64)).astype(np.intp)
+    return np.where(left < 0, 0, short * np.take_along_axis(sums, np.maximum(left, 0), axis=0))
 
 
 def _symmetric(odds: FloatArray, *, count: int) -> list[FloatArray]:
@@ -113,7 +119,7 @@ def _symmetric(odds: FloatArray, *, count: int) -> list[FloatArray]:
     return sums
 
 
-def _powers(x: FloatArray, *, count: int) -> FloatArray:
+def powers(x: FloatArray, *, count: int) -> FloatArray:
     """The first `count` terms of the series of exp(x), summed."""
     total = np.ones_like(x)
     for n in range(count - 1, 0, -1):

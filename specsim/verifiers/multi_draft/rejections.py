@@ -14,6 +14,8 @@ from specsim.verifiers.multi_draft.sorted_rows import places, running_sum
 
 MOST_NUMBERS = 20_000_000
 """Largest table of rejected prefixes times vocabulary that an exact answer may build [1]."""
+HUGE = 2.0**500
+"""A power of two, so exact, that keeps quotients by the least positive numbers from overflowing [1]."""
 
 
 class Rejections(NamedTuple):
@@ -60,20 +62,21 @@ class Rejections(NamedTuple):
         """Probability that this candidate is rejected and the next one stands, shape (M,).
 
         The next one stands with sum_y min(p'(y), q(y) / (1 - q(x))) after x was rejected. p' is the same for all x, so
-        one sort by p' / q answers for all of them; x itself adds nothing, since p'(x) is 0.
+        one sort by p' / q answers for all of them; x itself adds nothing, since p'(x) is 0 and it comes first. The mass
+        of q past a place is summed from the end: where q(x) is nearly 1, subtraction would leave nothing of it.
         """
         rejected, after = np.maximum(self.q - self.p, 0), residual_law(self.p, self.q)
-        ratios = np.divide(after, self.q, out=np.full_like(after, np.inf), where=self.q > 0)
+        draft = self.q * HUGE
+        ratios = np.divide(after, draft, out=np.full_like(after, np.inf), where=draft > 0)
         order = np.argsort(ratios, axis=-1)
         ratios = np.take_along_axis(ratios, order, axis=-1)
         below = running_sum(np.take_along_axis(after, order, axis=-1))
-        draft = running_sum(np.take_along_axis(self.q, order, axis=-1))
-        rest = others(self.q)
-        scale = np.divide(1.0, rest, out=np.zeros_like(rest), where=rest > 0)
-        cut = places(ratios, scale, side="right")
-        drawn = draft[:, -1:] - np.take_along_axis(draft, cut, axis=-1)
-        stands = np.take_along_axis(below, cut, axis=-1) + scale * drawn
-        return np.asarray((rejected * np.minimum(stands, 1) * (rest > 0)).sum(axis=-1))
+        above = running_sum(np.take_along_axis(draft, order, axis=-1)[:, ::-1])[:, ::-1]
+        rest = others(self.q) * HUGE
+        cut = places(ratios, np.divide(1.0, rest, out=np.zeros_like(rest), where=rest > 0), side="right")
+        drawn = np.divide(np.take_along_axis(above, cut, axis=-1), rest, out=np.zeros_like(rest), where=rest > 0)
+        stands = np.take_along_axis(below, cut, axis=-1) + drawn
+        return np.asarray((rejected * np.minimum(stands, 1)).sum(axis=-1))
 
 
 def others(q: FloatArray) -> FloatArray:
