@@ -94,6 +94,8 @@ def array(name: str, values: ArrayLike, *, ndim: int | None = None) -> FloatArra
     """A finite float array; float32 stays float32, everything else becomes float64."""
     try:
         checked = np.asarray(values)
+        if checked.dtype.kind in "cSU":  # numpy would drop the imaginary part, and read text
+            raise TypeError
         if checked.dtype != np.float32:
             checked = checked.astype(np.float64)
     except (TypeError, ValueError):

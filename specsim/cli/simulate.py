@@ -28,6 +28,11 @@ from specsim.simulate import (
 )
 from specsim.tau import expected_tokens
 from specsim.units import percent, significant
+from specsim.verifiers import VERIFIERS
+
+INDEPENDENT = "rounds are independent"
+DEPENDENT = "the standard error takes rounds to be independent, which those of one text are not"
+LOSSY = "{} is lossy: its text does not follow the target's law; specsim accept says how far it is from it"
 
 
 @click.group()
@@ -71,7 +76,7 @@ def rounds(
     if file is None:
         acceptance = parts.law(alpha=alpha, decay=decay, beta=beta, markov=markov)
         counts = simulate_accepted(acceptance, gamma=gamma, rounds=rounds, seed=seed)
-        played = _Played(counts, exact=expected_tokens(acceptance, gamma=gamma), assumption="rounds are independent")
+        played = _Played(counts, exact=expected_tokens(acceptance, gamma=gamma), assumptions=[INDEPENDENT])
     else:
         if any(value is not None for value in law.values()):
             raise InputError("give either --laws or one of --alpha, --decay, --beta and --markov")
@@ -91,7 +96,7 @@ def rounds(
 class _Played(NamedTuple):
     counts: IntArray
     exact: float | None
-    assumption: str
+    assumptions: list[str]
 
 
 def _with_tokens(
@@ -107,15 +112,15 @@ def _with_tokens(
         verifier=verifier,
         draft=draft,
     )
+    lossy = [] if VERIFIERS[verifier].is_lossless else [LOSSY.format(verifier)]
     if source.start and length > 1:
-        assumption = "the standard error takes rounds to be independent, which those of one text are not"
-        return _Played(counts, exact=None, assumption=assumption)
+        return _Played(counts, exact=None, assumptions=[DEPENDENT, *lossy])
     law = first_round_pmf(source, gamma=gamma, verifier=verifier, draft=draft)
-    return _Played(counts, exact=1 + float(law @ np.arange(law.size)), assumption="rounds are independent")
+    return _Played(counts, exact=1 + float(law @ np.arange(law.size)), assumptions=[INDEPENDENT, *lossy])
 
 
 def _emit_counts(played: _Played, *, inputs: Mapping[str, Any], as_json: bool) -> None:
-    counts, exact, assumption = played
+    counts, exact, assumptions = played
     total, lengths = int(counts.sum()), np.arange(counts.size)
     mean = float(counts @ lengths) / total
     error = float(np.sqrt(counts @ (lengths - mean) ** 2)) / total
@@ -126,9 +131,9 @@ def _emit_counts(played: _Played, *, inputs: Mapping[str, Any], as_json: bool) -
     )
     lines = [(str(length), str(count), percent(count / total)) for length, count in enumerate(counts)]
     emit(
-        envelope("simulate rounds", inputs=inputs, result=result, assumptions=[assumption]),
+        envelope("simulate rounds", inputs=inputs, result=result, assumptions=assumptions),
         as_json=as_json,
-        tables=[sentence, table(["accepted drafts", "rounds", "share"], lines)],
+        tables=[sentence, *assumptions[1:], table(["accepted drafts", "rounds", "share"], lines)],
     )
 
 

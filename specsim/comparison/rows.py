@@ -120,7 +120,9 @@ def _arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
             return _array(archive, "p", path), _array(archive, "q", path)
     except InputError:
         raise
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except ValueError as error:  # numpy takes what is no archive for a pickle, and advises to trust it
+        raise InputError(f"cannot read {path}: it is no .npz of numbers") from error
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or _short(error)}") from error
 
 

@@ -202,8 +202,12 @@ def read_source(path: str | Path) -> MarkovSource | DepthSource:
         raise InputError(
             f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is no .npz of numbers'}"
         ) from error
-    by_depth = p.ndim == q.ndim == 2 and len(p) == len(q) + 1
-    return DepthSource(p=p, q=q) if by_depth else MarkovSource(p=p, q=q)
+    is_square = p.ndim == 2 and p.shape[0] == p.shape[1]
+    by_depth = p.ndim == q.ndim == 2 and (len(p) == len(q) + 1 or not is_square)
+    try:
+        return DepthSource(p=p, q=q) if by_depth else MarkovSource(p=p, q=q)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _after(table: FloatArray, history: IntArray) -> FloatArray:

@@ -128,7 +128,8 @@ def standing_pmf(topology: Topology, reached: FloatArray) -> FloatArray:
     survival[..., 0] = 1.0
     for depth in range(1, topology.depth + 1):
         survival[..., depth] = reached[..., topology.positions == depth].sum(axis=-1)
-    return -np.diff(np.minimum.accumulate(survival, axis=-1), axis=-1)  # rounding must not make one negative
+    lasting = np.minimum.accumulate(survival, axis=-1)  # rounding must not make a probability negative
+    return np.asarray(lasting[..., :-1] - lasting[..., 1:])
 
 
 def positional_chances(topology: Topology, *, acceptance: ArrayLike) -> FloatArray:

@@ -85,10 +85,11 @@ def pick_given_draft(p: FloatArray, q: FloatArray, token: IntArray) -> FloatArra
     """Weights of p's pick given that q picked `token` and p picked another, shape (M, V); they sum to P(another)."""
     order, p_sorted, q_sorted, below, above = _sorted(p, q)
     at, finite = _ratios(p_sorted, q_sorted)
-    heights = at * below + above  # C(r), at the tokens that p allows
-    steps = np.diff(at, axis=-1, prepend=0.0)
-    start = np.concatenate((q.sum(axis=-1, keepdims=True, dtype=np.float64), heights[..., :-1]), axis=-1)
-    pieces = np.divide(steps, start * heights, out=np.zeros_like(steps), where=finite)  # C is linear between tokens
+    with np.errstate(over="ignore"):  # past a token of 1e-310 C is so large that nothing is left to integrate
+        heights = at * below + above  # C(r), at the tokens that p allows
+        steps = np.diff(at, axis=-1, prepend=0.0)
+        start = np.concatenate((q.sum(axis=-1, keepdims=True, dtype=np.float64), heights[..., :-1]), axis=-1)
+        pieces = np.divide(steps, start * heights, out=np.zeros_like(steps), where=finite)  # C is linear between tokens
     integral = np.cumsum(pieces, axis=-1)
     last = np.take_along_axis(heights, finite.sum(axis=-1, keepdims=True) - 1, axis=-1)
     integral = np.where(finite, integral, integral[..., -1:] + 1 / last)  # C grows by p's mass, 1, past the last

@@ -113,9 +113,11 @@ class Gumbel(ChainRule):
         if drawn_from is None:
             return drawn
         with np.errstate(over="ignore"):
-            at = np.divide(drafted, drawn, where=drawn > 0, out=np.full(drawn.shape, np.inf))
-        heights = np.maximum(drawn_from, turn.target_rows(sequence, depth) * np.where(drawn > 0, at, 0)[:, None])
-        return np.where(drawn > 0, np.minimum(1, 1 / heights.sum(axis=-1)), 0.0)
+            at = np.divide(drafted, drawn, where=drawn > 0, out=np.zeros_like(drawn))
+            at = np.minimum(at, np.finfo(at.dtype).max)  # never infinity, which a law of 0 makes NaN
+            heights = np.maximum(drawn_from, turn.target_rows(sequence, depth) * at[:, None])
+            total = heights.sum(axis=-1)
+        return np.where(drawn > 0, np.minimum(1, 1 / total), 0.0)
 
     def _replacement(self, turn: Round, rows: FloatArray, *, sequence: IntArray, depth: IntArray) -> FloatArray:
         drawn_from, token = turn.draft_rows(sequence, depth), turn.draft[sequence, depth]

@@ -78,8 +78,9 @@ class Verifier(Protocol):
         Raises
         ------
         InputError
-            Shapes or ids that do not fit, or a row that decides a token and is no law; rows that decide nothing are not
-            looked at.
+            Shapes or ids that do not fit, or a row that a token is drawn from and that is no law. Of a row that only
+            lets a draft stand some rules read no more than the draft's probability, which must be in [0, 1]; rows that
+            decide nothing are not looked at.
         """
 
     def outcomes(

@@ -117,4 +117,5 @@ class Stepwise:
                 for place, child in enumerate(children):
                     reached[child] = reached[node][..., None] * law[..., place, :]
                     survival[depth + 1] += reached[child].sum()
-        return -np.diff(np.minimum.accumulate(survival))  # rounding must not make a probability negative
+        lasting = np.minimum.accumulate(survival)  # rounding must not make a probability negative
+        return np.asarray(lasting[:-1] - lasting[1:])

@@ -43,7 +43,7 @@ def chain_pmf(p_tables: Sequence[ArrayLike], q_tables: Sequence[ArrayLike], *, m
         reach = reach[..., None] * mass(*np.broadcast_arrays(p, q))
         survival.append(min(survival[-1], float(reach.sum())))  # rounding must not make a probability negative
         reach = np.asarray(reach.sum(axis=tuple(range(reach.ndim - _read(targets, drafts, after=depth + 1)))))
-    return -np.diff([*survival, 0.0])
+    return _ends(survival)
 
 
 def path_pmf(p_tables: Sequence[ArrayLike], q_tables: Sequence[ArrayLike], *, cap: float) -> FloatArray:
@@ -85,12 +85,18 @@ def path_pmf(p_tables: Sequence[ArrayLike], q_tables: Sequence[ArrayLike], *, ca
         p, q, share = np.broadcast_arrays(p, q, mass[:, None])
         path, token = np.nonzero((q > 0) & (share > 0))
         mass = share[path, token] * q[path, token]
-        score = np.minimum(cap, score[path] * (p[path, token] / q[path, token]))
+        score = _grown(score[path], p[path, token], q[path, token], cap=cap)
         survival.append(min(survival[-1], float(mass @ np.minimum(1, score))))
         kept = np.column_stack((kept[path], token))
         kept = kept[:, kept.shape[1] - _read(targets, drafts, after=depth + 1) :]
         kept, mass, score = _merged(kept, mass, score)
-    return -np.diff([*survival, 0.0])
+    return _ends(survival)
+
+
+def _ends(survival: list[float]) -> FloatArray:
+    """P(accepted = 0..G) from P(accepted >= 0..G)."""
+    reached = np.array([*survival, 0.0])
+    return np.asarray(reached[:-1] - reached[1:])  # and not -diff, which says -0.0
 
 
 def prefix_tables(
@@ -100,6 +106,11 @@ def prefix_tables(
     sides = _tables(p_tables, q_tables)
     full = [[np.broadcast_to(table, (table.shape[-1],) * (k + 1)) for k, table in enumerate(side)] for side in sides]
     return full[0], full[1]
+
+
+def _grown(score: FloatArray, p: FloatArray, q: FloatArray, *, cap: float) -> FloatArray:
+    with np.errstate(over="ignore"):  # by a draft of 1e-310; never infinity, which a score of 0 makes NaN
+        return np.asarray(np.minimum(cap, score * np.minimum(p / q, np.finfo(np.float64).max)))
 
 
 def _merged(kept: IntArray, mass: FloatArray, score: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:

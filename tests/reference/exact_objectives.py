@@ -88,7 +88,20 @@ def softmax(logits: list, temperature=1) -> list[mpf]:
 
 
 def kl(p: list, q: list) -> mpf:
-    return sum(a * mp.log(a / b) for a, b in zip(p, q, strict=True) if a)
+    return sum((_real(a) * mp.log(_real(a) / _real(b)) for a, b in zip(p, q, strict=True) if a), mpf(0))
+
+
+def _real(x: Fraction | mpf) -> mpf:
+    return mpf(x.numerator) / x.denominator if isinstance(x, Fraction) else mpf(x)
+
+
+def bounds(divergence: mpf) -> dict[str, mpf]:
+    """What alpha is at least, by Pinsker, by Bretagnolle and Huber, and by the simple form of the latter."""
+    return {
+        "pinsker": max(mpf(0), 1 - mp.sqrt(divergence / 2)),
+        "bretagnolle_huber": 1 - mp.sqrt(1 - mp.exp(-divergence)),
+        "exponential": mp.exp(-divergence) / 2,
+    }
 
 
 def tv(p: list, q: list) -> mpf:

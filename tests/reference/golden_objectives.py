@@ -11,6 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from mpmath import mpf
+
 from tests.reference import exact_objectives as exact
 
 PATH = Path(__file__).with_name("golden_objectives.json")
@@ -50,7 +52,21 @@ def _kl_vs_alpha(case: dict[str, Any]) -> dict[str, Any]:
     return exact.family_optima(case["p"], low=case["low"], high=case["high"], steps=case["steps"])
 
 
+def _single_step(case: dict[str, Any]) -> dict[str, Any]:
+    """Divergences and the bounds on alpha that follow from the first; None where it is infinite."""
+    p, q = (tuple(map(Fraction, case[name])) for name in ("p", "q"))
+    forward, reverse = (
+        exact.kl(one, other) if all(b for a, b in zip(one, other, strict=True) if a) else None
+        for one, other in ((p, q), (q, p))
+    )
+    values = {"KL_p_q": forward, "KL_q_p": reverse} | (
+        exact.bounds(forward) if forward is not None else dict.fromkeys(exact.bounds(mpf(0)))
+    )
+    return {name: None if value is None else float(value) for name, value in values.items()}
+
+
 EXPECTED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "single_step": _single_step,
     "temperature_alpha": _temperature_alpha,
     "top_k": _top_k,
     "kl_vs_alpha": _kl_vs_alpha,

@@ -25,6 +25,8 @@ from specsim.errors import InputError
         (lambda: checks.one_of("name", "H10", ["H100", "L4"]), "name 'H10' is unknown; did you mean H100?"),
         (lambda: checks.array("p", [[0.5, np.nan]]), "p[0, 1] must be finite, got nan"),
         (lambda: checks.array("p", ["x"]), "p must be an array of numbers"),
+        (lambda: checks.array("p", [0.5 + 0j]), "p must be an array of numbers"),
+        (lambda: checks.array("p", ["0.5", "0.5"]), "p must be an array of numbers"),
         (lambda: checks.array("p", [0.5], ndim=2), "p must have 2 axes, got shape (1,)"),
         (lambda: checks.probabilities("s", [0.5, 1.5]), "s[1] must be in [0, 1], got 1.5"),
         (lambda: checks.distribution("p", [[0.5, 0.5], [0.5, 0.4]]), "p[1] must sum to 1, got 0.9"),

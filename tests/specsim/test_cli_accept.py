@@ -249,6 +249,28 @@ def test_laws_that_agree_are_accepted_and_laws_apart_are_not() -> None:
             assert answers[rule] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("p", "q", "lossless"),
+    [
+        ([0.5, 0.3, 0.2], [0.5, 0.3, 0.2], 2.0),
+        ([0.5, 0.5, 0.0], [0.0, 0.0, 1.0], 0.0),
+        ([0.5 + 1e-12, 0.5 - 1e-12, 0.0], [0.5, 0.5, 0.0], 2.0),
+    ],
+    ids=["p = q", "disjoint supports", "underflowing residual"],
+)
+def test_laws_at_the_edge_are_answered_on_the_command_line(
+    cli, tmp_path: Path, p: list, q: list, lossless: float
+) -> None:
+    np.savez(tmp_path / "edge.npz", p=[p] * 3, q=[q] * 2)
+    ran = cli("accept", tmp_path / "edge.npz", "--drafts", 2, "--json")
+    assert (ran.code, ran.err) == (0, "")
+    for rule in ("rejection", "gumbel", "block"):
+        assert ran.result["rules"][rule]["E_accepted"] == pytest.approx(lossless, abs=1e-9)
+        assert ran.result["rules"][rule]["output_tv"] == pytest.approx(0, abs=1e-9)
+    for rule in ("recursive_with_replacement", "recursive_without_replacement", "k_seq", "optimal"):
+        assert ran.result["multi_draft"][rule]["E_accepted"] == pytest.approx(lossless, abs=1e-9)
+
+
 # --- bad input -----------------------------------------------------------------------------------------------------
 
 HALF = [0.5, 0.5]
@@ -329,6 +351,7 @@ def test_files_that_cannot_be_read(cli, toy: Path, tmp_path: Path) -> None:
     ):
         refused(cli("accept", tmp_path / name), "")
     refused(cli("accept", tmp_path / "missing.npz"), "missing.npz: No such file")
+    refused(cli("accept", tmp_path / "text.npz"), "it is no .npz of numbers")
     refused(cli("accept", tmp_path / "laws.csv"), "must end in .npz, .jsonl, .jsonl.gz")
 
 

@@ -118,6 +118,14 @@ def test_simulate_plays_with_tokens(cli: Callable, tmp_path: Path) -> None:
         assert sum(result["counts"]) == 50_000
 
 
+def test_simulating_a_lossy_rule_says_so(cli: Callable, tmp_path: Path) -> None:
+    np.savez(tmp_path / "toy.npz", p=np.tile([1 / 3, 2 / 3], (3, 1)), q=np.tile([2 / 3, 1 / 3], (2, 1)))
+    arguments = ("simulate", "rounds", "--laws", tmp_path / "toy.npz", "--gamma", 2, "--rounds", 1000, "--verifier")
+    assert cli(*arguments, "typical", "--json").json["assumptions"][-1].startswith("typical is lossy")
+    assert "typical is lossy" in cli(*arguments, "typical").out
+    assert "lossy" not in cli(*arguments, "block").out
+
+
 def test_rounds_of_one_text_are_said_to_depend(cli: Callable, tmp_path: Path) -> None:
     np.savez(tmp_path / "chain.npz", p=[[0.9, 0.1], [0.5, 0.5]], q=[[0.5, 0.5], [0.5, 0.5]])
     arguments = ("simulate", "rounds", "--laws", tmp_path / "chain.npz", "--gamma", 2, "--rounds", 1000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -70,6 +72,24 @@ def test_the_mean_alpha_is_at_least_the_bound_at_the_mean_divergence(laws: list)
     weights = np.arange(1, len(laws) + 1)
     assert mean_alpha_bound(divergences) <= np.mean(alphas) + 1e-12
     assert mean_alpha_bound(divergences, weights=weights) <= np.average(alphas, weights=weights) + 1e-12
+
+
+@pytest.mark.parametrize("row", golden_objectives.rows("single_step"), ids=lambda row: row["id"])
+def test_golden_divergences_and_bounds(row: dict) -> None:
+    p, q = ([float(Fraction(x)) for x in row["case"][side]] for side in "pq")
+    kl = kl_divergence(p, q)
+    found = {
+        "KL_p_q": kl,
+        "KL_q_p": kl_divergence(q, p),
+        "pinsker": pinsker_bound(kl),
+        "bretagnolle_huber": bretagnolle_huber_bound(kl),
+        "exponential": exponential_bound(kl),
+    }
+    assert found.keys() == row["expected"].keys()
+    for name, value in row["expected"].items():
+        infinite = np.inf if name.startswith("KL") else 0.0
+        expected = infinite if value is None else value
+        assert float(found[name]) == pytest.approx(expected, rel=row["rtol"], abs=1e-15), name
 
 
 @given(st.floats(0, 700))

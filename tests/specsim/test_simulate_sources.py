@@ -225,6 +225,9 @@ def test_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "half.npz", p=floats(P))
     np.savez(tmp_path / "objects.npz", p=np.array([None]), q=np.array([None]))
     np.save(tmp_path / "bare.npy", floats(P))
+    np.savez(tmp_path / "sum.npz", p=[[0.5, 0.6]] * 3, q=[[0.5, 0.5]] * 2)
+    np.savez(tmp_path / "depths.npz", p=[[0.5, 0.5]] * 3, q=[[0.5, 0.5]] * 3)
+    np.savez(tmp_path / "complex.npz", p=np.full((3, 2), 0.5 + 0j), q=[[0.5, 0.5]] * 2)
     (tmp_path / "text.npz").write_text("p,q\n")
     (tmp_path / "torn.npz").write_bytes((tmp_path / "markov.npz").read_bytes()[:100])
     assert isinstance(read_source(tmp_path / "markov.npz"), MarkovSource)
@@ -236,6 +239,9 @@ def test_files(tmp_path: Path) -> None:
         ("text.npz", "is no .npz of numbers"),
         ("torn.npz", "is no .npz of numbers"),
         ("none.npz", "No such file"),
+        ("sum.npz", r"sum.npz: p\[0\] must sum to 1, got 1.1"),
+        ("depths.npz", r"depths.npz: p and q must have shapes \(G \+ 1, V\) and \(G, V\), got \(3, 2\) and \(3, 2\)"),
+        ("complex.npz", "complex.npz: p must be an array of numbers"),
     ):
         with pytest.raises(InputError, match=message):
             read_source(tmp_path / name)
