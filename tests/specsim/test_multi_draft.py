@@ -634,3 +634,10 @@ def test_the_registry_is_keyed_by_name() -> None:
     assert {*TWINS, "optimal"} == MULTI_DRAFT.keys()
     assert all(rule.is_lossless for rule in MULTI_DRAFT.values())
     assert [name for name, rule in MULTI_DRAFT.items() if not rule.needs_draft_rows] == ["top_k"]
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("candidates", [2, 3])
+def test_draft_probabilities_too_small_to_divide_by_are_refused(candidates, replacement):
+    with pytest.raises(InputError, match="q must hold probabilities of 0 or at least 1e-290, got 1e-310"):
+        optimum([0.2, 0.5, 0.3], [1 - 3e-310, 1e-310, 2e-310], candidates=candidates, replacement=replacement)

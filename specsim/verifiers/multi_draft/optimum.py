@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from specsim.checks import FloatArray
 from specsim.distributions import laws
+from specsim.errors import InputError
 from specsim.verifiers.chain import normalised
 from specsim.verifiers.multi_draft.candidates import candidate_count
 from specsim.verifiers.multi_draft.covered import covered_without_replacement
@@ -16,6 +17,8 @@ from specsim.verifiers.multi_draft.sorted_rows import running_sum
 
 LARGE = 4096
 """Tokens from which on searching is faster than sorting [1]."""
+LEAST = 1e-290
+"""Draft probabilities above 0 but below this overflow p / q [1]."""
 
 
 def optimum(p: ArrayLike, q: ArrayLike, *, candidates: int, replacement: bool = True) -> FloatArray:
@@ -34,6 +37,11 @@ def optimum(p: ArrayLike, q: ArrayLike, *, candidates: int, replacement: bool = 
     -------
     array, shape (...)
         1 + min over sets H of tokens of p(H) - P(all candidates lie in H) [1].
+
+    Raises
+    ------
+    InputError
+        Rows that are no laws; a draft probability above 0 but below 1e-290.
 
     Notes
     -----
@@ -59,6 +67,9 @@ def optimum(p: ArrayLike, q: ArrayLike, *, candidates: int, replacement: bool = 
     target, draft = np.broadcast_arrays(*laws(p, q))
     *lead, vocabulary = target.shape
     target, draft = target.reshape(-1, vocabulary), draft.reshape(-1, vocabulary)
+    tiny = (draft > 0) & (draft < LEAST)
+    if tiny.any():
+        raise InputError(f"q must hold probabilities of 0 or at least {LEAST:g}, got {draft[tiny][0]:g}")
     if vocabulary < LARGE or (not replacement and count > MOST):
         least = _by_sorting(_law(target), _law(draft), candidates=count, replacement=replacement)
     else:
