@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 
 import click
 import numpy as np
@@ -34,17 +34,17 @@ def uniforms(count: int, seed: int = 0) -> None:
 
 
 @click.command()
-@click.option("--rounds", type=click.IntRange(min=BLOCK), default=1 << 23, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=BLOCK), default=1 << 26, show_default=True)
 @options
 def main(rounds: int, repeats: int, as_json: bool) -> None:
     """Simulated rounds per second, as a ratio to uniforms per second."""
     cores = os.cpu_count() or 1
-    with ThreadPoolExecutor(cores) as executor:
+    with ProcessPoolExecutor(cores) as executor:
 
         def shared(count: int) -> None:
             list(executor.map(uniforms, [count // cores] * cores, range(cores)))
 
-        def simulated(alpha: float, gamma: int, *, pool: ThreadPoolExecutor | None = None) -> Callable[[], object]:
+        def simulated(alpha: float, gamma: int, *, pool: ProcessPoolExecutor | None = None) -> Callable[[], object]:
             acceptance = Acceptance.constant(alpha)
             return lambda: simulate_accepted(acceptance, gamma=gamma, rounds=rounds, seed=0, executor=pool)
 

@@ -54,6 +54,7 @@ def synthetic_outcome(seed: int = 1) -> dict[str, Any]:
                 "pvalue": 0.413,
                 "passed": True,
                 "verdict": "passed",
+                "controls": [{"fault": "residual is p", "n": 9_000, "pvalue": 1e-12, "caught": True}],
                 "detail": "125 cells",
                 "smallest_total_variation": 0.0061,
             },

@@ -139,6 +139,15 @@ def test_rows_without_a_number_are_not_drawn(outcome: dict[str, Any]) -> None:
     assert "Tokens per round, τ" not in page(outcome)
 
 
+def test_verdicts_and_planted_faults_are_told_apart(outcome: dict[str, Any]) -> None:
+    first = outcome["result"]["lossless"][0]
+    assert "1 of 1" in page(outcome)
+    first |= {"verdict": "inconclusive", "controls": [{"fault": "residual is p", "caught": False}]}
+    html = page(outcome)
+    assert "0 of 1" in html
+    assert "?\N{NO-BREAK SPACE}inconclusive" in html
+
+
 def test_crossover_says_when_no_batch_and_when_every_batch_gains(outcome: dict[str, Any]) -> None:
     row = outcome["result"]["crossover"][0]
     outcome["result"]["crossover"] = [{**row, "crossover_batch": batch} for batch in (None, 0, 12345)]

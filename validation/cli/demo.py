@@ -110,14 +110,18 @@ def _tables(result: dict[str, Any], out: Path) -> list[Any]:
         ],
     )
     claims = table(
-        ["claim", "n", "p-value", "verdict"],
+        ["claim", "n", "p-value", "planted faults caught", "verdict"],
         [
-            (row["test"], f"{row['n']} {row['unit']}", f"{row['pvalue']:.2g}", row["verdict"])
+            (row["test"], f"{row['n']} {row['unit']}", f"{row['pvalue']:.2g}", _caught(row), row["verdict"])
             for row in result["lossless"]
         ],
     )
     files = f"Written: {out / 'report.html'}, {out / 'demo.json'}"
     return [*notice, result["answer"], comparison, error, claims, files]
+
+
+def _caught(row: dict[str, Any]) -> str:
+    return f"{sum(control['caught'] for control in row['controls'])} of {len(row['controls'])}"
 
 
 def _comparison_row(row: dict[str, Any]) -> tuple[str, ...]:

@@ -60,6 +60,7 @@ def lossless(result: Row) -> Iterator[Table]:
             Column(
                 "verdict", lambda row: VERDICTS.get(str(row.get("verdict")), "✗\N{NO-BREAK SPACE}failed"), number=False
             ),
+            Column("planted faults caught", _caught),
             Column("would see a TV of", lambda row: cells.small(row.get("smallest_total_variation"))),
             Column("detail", _get("detail"), number=False),
             title="Losslessness tests",
@@ -67,6 +68,12 @@ def lossless(result: Row) -> Iterator[Table]:
             "column gives the smallest one that the test would have seen. Inconclusive means that a fault planted in "
             "the same run was not seen either.",
         )
+
+
+def _caught(row: Row) -> str:
+    """How many of the faults planted in the same run were seen."""
+    controls = row.get("controls") or []
+    return f"{sum(bool(control['caught']) for control in controls)} of {len(controls)}" if controls else cells.NOTHING
 
 
 def numerics(result: Row) -> Iterator[Table]:
