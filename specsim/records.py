@@ -53,7 +53,7 @@ class RoundRecord:
     Raises
     ------
     InputError
-        Counts that contradict one another, or negative times.
+        Names that are no text, counts that contradict one another, or negative times.
     """
 
     request: str
@@ -73,6 +73,9 @@ class RoundRecord:
     host_seconds: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("request", "proposer", "verifier"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"{name} must be text, got {getattr(self, name)!r}")
         checks.integer("round", self.round)
         checks.integer("gamma", self.gamma)
         checks.integer("drafted", self.drafted, high=self.gamma)

@@ -15,7 +15,7 @@ from specsim.cli import parts
 from specsim.cli.output import emit, envelope, json_option, seed_option, table
 from specsim.errors import InputError
 from specsim.records import RoundRecord, read_records
-from specsim.units import human, percent, significant
+from specsim.units import human, significant
 
 
 @click.command()
@@ -68,7 +68,7 @@ def _estimates(estimates: Mapping[str, Estimate], level: float) -> Table:
         (name, _shown(name, one.value), f"{_shown(name, one.low)} to {_shown(name, one.high)}", str(one.n))
         for name, one in estimates.items()
     ]
-    return table(["quantity", "value", f"{percent(level, digits=0)} interval", "texts"], rows)
+    return table(["quantity", "value", f"{100 * level:g} % interval", "texts"], rows)
 
 
 def _shown(name: str, value: float) -> str:
@@ -84,4 +84,5 @@ def _predictions(predictions: Sequence[Prediction]) -> Table:
 
 
 def _range(one: Estimate, *, unit: str = "") -> str:
-    return f"{human(one.value, unit)} ({human(one.low, unit)} to {human(one.high, unit)})"
+    value, low, high = (human(end, unit) if unit else significant(end) for end in (one.value, one.low, one.high))
+    return f"{value} ({low} to {high})"

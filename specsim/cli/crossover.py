@@ -39,7 +39,7 @@ def crossover(
 ) -> int:
     """The largest batch at which speculation is not slower than plain decoding.
 
-    Exit code 1 where it is slower already at batch 1.
+    Exit code 1 where it is slower at every batch looked at.
     """
     checks.integer("gamma", gamma, low=1)
     target = parts.roofline(model, hardware, ideal=ideal)
@@ -89,5 +89,5 @@ def _sentence(last: int | None, *, gamma: int, max_batch: int) -> str:
     if last is None:
         return f"Drafting {gamma} tokens still pays at batch {max_batch}, the largest looked at."
     if last == 0:
-        return f"Drafting {gamma} tokens is slower than plain decoding at every batch."
+        return f"Drafting {gamma} tokens is slower than plain decoding at every batch up to {max_batch}."
     return f"Drafting {gamma} tokens pays up to batch {last}."

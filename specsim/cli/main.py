@@ -61,7 +61,8 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(f"error: {error}", err=True)
         return error.exit_code
     except click.ClickException as error:
-        click.echo(f"error: {error.format_message()}", err=True)
+        message = error.format_message()  # the whole help where a group was given no command
+        click.echo(message if message.startswith("Usage:") else f"error: {message}", err=True)
         return InputError.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)

@@ -61,7 +61,8 @@ def emit(outcome: Mapping[str, Any], *, as_json: bool, tables: Sequence[Table | 
     if as_json:
         click.echo(to_json(outcome))
         return
-    console = Console(width=None if Console().is_terminal else 120, highlight=False)
+    width = None if Console().is_terminal else 120
+    console = Console(width=width, highlight=False, markup=False, emoji=False)  # names may hold [brackets]
     for part in tables:
         console.print(part)
 

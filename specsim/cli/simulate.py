@@ -159,6 +159,8 @@ def records(
     as_json: bool,
 ) -> None:
     """Write rows to OUT (.jsonl or .jsonl.gz) that `specsim calibrate` reads, plain decoding among them."""
+    checks.integer("requests", requests, low=1)
+    checks.integer("rounds", rounds, low=1)
     chosen = [0, *parts.integers("gammas", gammas)]
     scenarios = [
         Scenario(

@@ -19,7 +19,9 @@ def step(model: str, hardware: str, context: int, ideal: bool, tokens: int, batc
     """Seconds of one forward pass, and the limit that sets them."""
     one_pass = parts.roofline(model, hardware, ideal=ideal)
     seconds = float(one_pass.pass_seconds(tokens=tokens, batch=batch, context=context))
+    reached = one_pass.efficiency
     ridge = ridge_tokens(one_pass.hardware, bytes_per_weight=one_pass.model.bytes_per_weight)
+    ridge *= reached.flop_fraction / reached.bandwidth_fraction  # where the pass turns, not where the datasheet does
     bound = one_pass.bound(tokens=tokens, batch=batch, context=context)
     result = {
         "step_seconds": seconds,

@@ -76,6 +76,19 @@ def test_step_gives_the_datasheet_answer_when_asked(cli):
     assert assumed["step_seconds"] > ideal["step_seconds"]
 
 
+def test_step_agrees_with_its_own_ridge(cli):
+    ridge = cli("step", *LLAMA, "--context", 0, "--json").result["ridge_tokens"]
+    sides = [cli("step", *LLAMA, "--context", 0, "--tokens", int(ridge) + more, "--json").result for more in (-2, 3)]
+    assert [side["bound"] for side in sides] == ["memory", "compute"]
+
+
+def test_a_group_without_a_command_shows_its_help(cli):
+    for words in ((), ("catalog",)):
+        ran = cli(*words)
+        assert "Usage: specsim" in ran.out + ran.err
+        assert "error" not in ran.err
+
+
 def test_crossover_says_no_with_exit_code_1(cli):
     ran = cli("crossover", *LLAMA, "--alpha", 0.01, "--gamma", 8, "--c", 0.5, "--json")
     assert ran.code == 1
@@ -90,6 +103,15 @@ def test_rows_made_by_simulate_are_read_by_calibrate(cli, tmp_path):
     first = result["estimates"]["acceptance[1]"]
     assert first["low"] <= first["value"] <= first["high"]
     assert result["predictions"][0]["gamma"] == 2
+
+
+def test_slow_predictions_and_names_in_brackets_read_as_they_are(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = cli("simulate", "records", "of[b].jsonl", "--alpha", 0.3, "--c", 0.6)
+    assert "to of[b].jsonl" in made.out
+    words = cli("calibrate", "of[b].jsonl", "--predict-gamma", 2, "--level", 0.999).out
+    assert "99.9 % interval" in words
+    assert " m (" not in words  # a speedup below 1 is no number of thousandths
 
 
 @pytest.mark.parametrize(
@@ -109,6 +131,8 @@ def test_rows_made_by_simulate_are_read_by_calibrate(cli, tmp_path):
         (("step", *LLAMA, "--tokens", 0), "tokens must be at least 1, got 0"),
         (("crossover", *LLAMA, "--alpha", "0.7", "--gamma", 0), "gamma must be at least 1, got 0"),
         (("simulate", "rounds", "--alpha", "0.7", "--gamma", 4, "--rounds", 0), "rounds must be at least 1, got 0"),
+        (("simulate", "records", "x.jsonl", "--alpha", "0.7", "--rounds", 0), "rounds must be at least 1, got 0"),
+        (("simulate", "records", "x.jsonl", "--alpha", "0.7", "--requests", 0), "requests must be at least 1, got 0"),
         (("calibrate", "none.jsonl"), "cannot read none.jsonl"),
         (("validate", "run", "lossless"), "claim 'lossless' is unknown"),
         (("demo", "--gammas", "4", "--held-out", "4"), "held_out_gammas must not be calibrated on, got 4 in both"),

@@ -44,6 +44,8 @@ def test_a_frame_has_every_field_and_the_sum_of_seconds():
         ({"accepted": 4}, "accepted must be in 0..3, got 4"),
         ({"committed": 4}, "committed must be in 2..3, got 4"),
         ({"committed": 1}, "committed must be in 2..3, got 1"),
+        ({"request": None}, "request must be text, got None"),
+        ({"proposer": None}, "proposer must be text, got None"),
         ({"batch": 0}, "batch must be at least 1, got 0"),
         ({"verify_seconds": -1.0}, "verify_seconds must be at least 0, got -1"),
         ({"draft_seconds": float("nan")}, "draft_seconds must be at least 0, got nan"),

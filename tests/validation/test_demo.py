@@ -118,7 +118,8 @@ def test_a_stand_in_is_said_first(cli, tmp_path, monkeypatch):
         (("--gammas", "0"), "calibrate_gammas[0] must be in 1..64, got 0"),
         (("--gammas", "two"), "gammas must be whole numbers"),
         (("--prompts", 1), "prompt_count must be in 2..8, got 1"),
-        (("--tokens", 1), "tokens must be at least 4, got 1"),
+        (("--tokens", 1), "tokens must be at least 14 to draft 6 a round, got 1"),
+        (("--held-out", "2,8"), "tokens must be at least 18 to draft 8 a round, got 16"),
         (("--dtype", "float8"), "'float8'"),
         (("--device", "tpu"), "'tpu'"),
     ],
@@ -145,7 +146,7 @@ def test_a_drafter_with_another_vocabulary_is_refused(cli, folder, tmp_path):
         part.save_pretrained(tmp_path / "other")
     ran = cli("demo", "--model", folder, "--drafter", tmp_path / "other", "--out", tmp_path / "out", *SMALL)
     assert ran.code == 2
-    assert "proposer other must have the target's vocabulary of 257 tokens, got 300" in ran.err
+    assert "proposer drafter other must have the target's vocabulary of 257 tokens, got 300" in ran.err
     assert list((tmp_path / "out").iterdir()) == []
 
 

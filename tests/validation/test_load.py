@@ -95,7 +95,7 @@ def test_a_place_with_nothing_is_refused(source):
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot load") as caught:
+    with pytest.raises(InputError, match="the folder holds no config") as caught:
         load(tmp_path)
     assert one_line(caught)
 

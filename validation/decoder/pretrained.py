@@ -26,6 +26,8 @@ def read_pretrained(source: str | Path, *, dtype: torch.dtype) -> tuple[Any, Any
     place, options = str(source), {}
     if place.endswith(".gguf"):
         place, options = str(Path(source).parent), {"gguf_file": Path(source).name}
+    elif Path(source).is_dir() and not (Path(source) / "config.json").exists():
+        raise InputError(f"cannot load {source}: the folder holds no config.json")
     try:
         with silence():
             tokenizer = AutoTokenizer.from_pretrained(place, **options)

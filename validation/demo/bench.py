@@ -105,12 +105,12 @@ def _independent(loaded: Loaded, settings: DemoSettings) -> ModelProposer:
     if settings.drafter is None:
         return ModelProposer(CachedModel(copy.deepcopy(loaded.model).to(torch.bfloat16)), name=COPY)
     drafter = load(settings.drafter, dtype=settings.dtype, device=settings.device)
-    return ModelProposer(CachedModel(drafter.model), name=Path(drafter.name).name)
+    return ModelProposer(CachedModel(drafter.model), name=f"drafter {Path(drafter.name).name}")
 
 
 def early_exit_layers(loaded: Loaded) -> int:
     """How many of the target's layers the early exit runs [1]."""
-    return max(1, round(EARLY_EXIT_SHARE * loaded.model.config.num_hidden_layers))
+    return max(1, round(EARLY_EXIT_SHARE * loaded.model.config.get_text_config(decoder=True).num_hidden_layers))
 
 
 def decode_interleaved(

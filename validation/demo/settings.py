@@ -23,7 +23,8 @@ class DemoSettings:
     temperature : float
         0 is greedy [1].
     tokens : int
-        New tokens per prompt and setting; half as many for the early exit, which is slow [1].
+        New tokens per prompt and setting; half as many for the early exit, which is slow. At least twice a round of
+        the largest gamma, since shorter texts would never draft that many [1].
     prompt_count : int
         Prompts; intervals come from resampling them, so at least 2.
     calibrate_gammas, held_out_gammas : tuple[int, ...]
@@ -54,7 +55,7 @@ class DemoSettings:
 
     def __post_init__(self) -> None:
         checks.non_negative("temperature", self.temperature)
-        checks.integer("tokens", self.tokens, low=4)
+        checks.integer("tokens", self.tokens, low=1)
         checks.integer("prompt_count", self.prompt_count, low=2, high=8)
         checks.integer("lossless_rounds", self.lossless_rounds, low=1)
         checks.integer("lossless_tokens", self.lossless_tokens, low=1)
@@ -65,6 +66,9 @@ class DemoSettings:
                 checks.integer(f"{name}[{position}]", gamma, low=1, high=64)
         if not self.calibrate_gammas or not self.held_out_gammas:
             raise InputError("gammas must not be empty: some to calibrate on, some to hold out")
+        least = 2 * (self.gammas[-1] + 1)
+        if self.tokens < least:  # half a text, the early exit's, must fit one round in full
+            raise InputError(f"tokens must be at least {least} to draft {self.gammas[-1]} a round, got {self.tokens}")
         shared = set(self.calibrate_gammas) & set(self.held_out_gammas)
         if shared:
             raise InputError(f"held_out_gammas must not be calibrated on, got {min(shared)} in both")
