@@ -395,6 +395,30 @@ def test_moving_points_keeps_them_uniform_and_gives_the_density(
     np.testing.assert_allclose(mean, density[far], atol=1e-9)
 
 
+def judged_law(p: np.ndarray, q: np.ndarray, *, count: int, residual: bool = True) -> np.ndarray:
+    """The law of the token, by enumerating the candidate that is picked and whether it stands."""
+    rule = Optimal()
+    law, stands = np.zeros_like(p), rule.accept_probability(p, q, candidates=count)
+    replacement = rule.residual(p, q, candidates=count) if residual else p
+    for picked, chance in enumerate(rule.selection(p, q, candidates=count)):
+        law[picked] += chance * stands[picked]
+        law += chance * (1 - stands[picked]) * replacement
+    return law
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_optimal_rule_follows_the_target_across_the_border_of_two_rounds(count: int) -> None:
+    """Two tokens, the second round's laws given the first token; a residual that is p departs from the target."""
+    rng = np.random.default_rng(count)
+    p, q = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(4))
+    later_p, later_q = rng.dirichlet(np.ones(4), size=4), rng.dirichlet(np.ones(4), size=4)
+    for residual in (True, False):
+        first = judged_law(p, q, count=count, residual=residual)
+        second = [judged_law(*laws, count=count, residual=residual) for laws in zip(later_p, later_q, strict=True)]
+        off = np.abs(first[:, None] * np.array(second) - p[:, None] * later_p).sum() / 2
+        assert off < 1e-12 if residual else off > 1e-3
+
+
 # --- the samplers --------------------------------------------------------------------------------------------------
 
 Verify = Callable[..., Any]
