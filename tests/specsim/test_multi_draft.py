@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from specsim.distributions import softmax
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
-from specsim.verifiers.chain import LEAST_RESIDUAL_MASS
 from specsim.verifiers.multi_draft import MULTI_DRAFT, KSeq, Optimal, TopK, drawing, optimal, optimum, search
 from specsim.verifiers.multi_draft import RecursiveWithoutReplacement as Without
 from specsim.verifiers.multi_draft import RecursiveWithReplacement as With
@@ -278,15 +277,15 @@ def test_a_bound_below_no_value_would_be_noticed(monkeypatch: pytest.MonkeyPatch
 
 
 @given(LAWS)
+@example((4, 4, 1478, -1.05078125))  # what was left of q once rounded to 1.1e-9 too much
 def test_no_rule_accepts_more_than_the_optimum(case: tuple[int, int, int, float]) -> None:
     vocabulary, count, seed, exponent = case
     p, q = dirichlet_pair(vocabulary, seed, exponent)
     best = {kind: float(optimum(p, q, candidates=count, replacement=kind)) for kind in (True, False)}
     found = {name: float(rule.acceptance_vector(p, q, candidates=count).sum()) for name, rule in MULTI_DRAFT.items()}
-    # A residual of mass up to 1e-8 is taken for rounding and p stands in, which may accept that much more a candidate.
-    assert found["recursive_with_replacement"] <= best[True] + count * LEAST_RESIDUAL_MASS
+    assert found["recursive_with_replacement"] <= best[True] + 1e-9
     assert found["k_seq"] <= best[True] + 1e-9
-    assert found["recursive_without_replacement"] <= best[False] + count * LEAST_RESIDUAL_MASS
+    assert found["recursive_without_replacement"] <= best[False] + 1e-9
     assert found["optimal"] == pytest.approx(best[True], abs=1e-10)
     assert best[True] <= best[False] + 1e-9
     assert found["k_seq"] >= (1 - 1 / math.e) * best[True] - 1e-9
