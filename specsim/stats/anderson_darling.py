@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from specsim.checks import FloatArray
 from specsim.errors import InputError
+from specsim.stats.anderson_darling_law import limit_tail
 from specsim.stats.result import TestResult
+from specsim.stats.uniform_power import anderson_darling_tv
 from specsim.stats.uniformity import unit_values
 
 MIN_VALUES = 8
-_TERMS, _NODES = 40, 64
 _TAIL = 0.01
 
 
@@ -28,7 +29,7 @@ def anderson_darling(u: ArrayLike) -> TestResult:
     Returns
     -------
     TestResult
-        The statistic is Anderson and Darling's A squared.
+        The statistic is Anderson and Darling's A squared; `smallest_tv` is of a shift between both halves.
 
     Raises
     ------
@@ -61,7 +62,13 @@ def anderson_darling(u: ArrayLike) -> TestResult:
         raise InputError(f"u must hold at least {MIN_VALUES} values, got {values.size}")
     statistic = _statistic(values)
     pvalue = anderson_darling_tail(statistic, n=values.size)
-    return TestResult(test="anderson_darling", statistic=statistic, pvalue=pvalue, n=values.size)
+    return TestResult(
+        test="anderson_darling",
+        statistic=statistic,
+        pvalue=pvalue,
+        n=values.size,
+        smallest_tv=anderson_darling_tv(n=values.size),
+    )
 
 
 def anderson_darling_tail(statistic: float, *, n: int) -> float:
@@ -77,33 +84,6 @@ def anderson_darling_tail(statistic: float, *, n: int) -> float:
     if tail > _TAIL:
         return min(1.0, max(0.0, tail - _finite_n(1 - tail, n=n)))
     return tail * (1 - _finite_n(1 - _TAIL, n=n) / _TAIL)
-
-
-def limit_tail(statistic: float) -> float:
-    """P(A^2 > statistic) as n grows without bound [1].
-
-    Notes
-    -----
-    A^2 tends to sum_j Z_j^2 / (j (j + 1)), whose tail is Smirnov's alternating sum of integrals between successive
-    pairs of j (j + 1). With u = (s^2 - 1) / 4 their kernel is the closed product prod_j (1 - u / (j (j + 1))) =
-    -cos(pi s / 2) / (pi u), and the k-th integral runs over 4k - 1 < s < 4k + 1; its inverse square-root ends are
-    met exactly by Chebyshev nodes. Accurate to about 1e-14, relative in the upper tail.
-
-    Examples
-    --------
-    >>> round(limit_tail(1.933), 4), f"{limit_tail(10.0):.4g}"
-    (0.1, '1.382e-05')
-
-    """
-    if statistic < 0.03:  # the lower tail holds less than 1e-16 here
-        return 1.0
-    offset = np.cos((np.arange(_NODES) + 0.5) * math.pi / _NODES)
-    weight = math.pi / _NODES * np.sqrt((1 - offset**2) / np.cos(math.pi * offset / 2))
-    k = np.arange(1, _TERMS + 1)[:, None]
-    s = 4 * k + offset
-    u = (s**2 - 1) / 4
-    integrals = (np.exp(-statistic * u / 2) * np.sqrt(math.pi / u) * s / 2 * weight).sum(axis=1)
-    return float(min(1.0, -(np.where(k[:, 0] % 2, -1.0, 1.0) * integrals).sum() / math.pi))
 
 
 def _statistic(values: FloatArray) -> float:

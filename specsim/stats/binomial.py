@@ -7,6 +7,7 @@ from typing import Literal, cast
 from scipy import stats
 
 from specsim import checks
+from specsim.stats.power import score_tv
 from specsim.stats.result import TestResult
 
 Alternative = Literal["two-sided", "less", "greater"]
@@ -27,7 +28,7 @@ def exact_binomial(successes: int, trials: int, *, probability: float, alternati
     Returns
     -------
     TestResult
-        The statistic is the share of successes.
+        The statistic is the share of successes; `smallest_tv` is the change of the probability that is caught.
 
     Raises
     ------
@@ -48,4 +49,11 @@ def exact_binomial(successes: int, trials: int, *, probability: float, alternati
     count = checks.integer("successes", successes, high=total)
     side = cast("Alternative", checks.one_of("alternative", alternative, ("two-sided", "less", "greater")))
     outcome = stats.binomtest(count, total, p=checks.probability("probability", probability), alternative=side)
-    return TestResult(test="exact_binomial", statistic=count / total, pvalue=min(1.0, float(outcome.pvalue)), n=total)
+    variance = total * probability * (1 - probability)
+    return TestResult(
+        test="exact_binomial",
+        statistic=count / total,
+        pvalue=min(1.0, float(outcome.pvalue)),
+        n=total,
+        smallest_tv=score_tv(spread=2 * variance, variance=variance, n=total),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -89,3 +89,35 @@ def combine(results: Sequence[TestResult], *, test: str) -> TestResult:
         n=max(result.n for result in results),
         detail=detail,
     )
+
+
+def holm_named(results: Mapping[str, TestResult]) -> dict[str, float]:
+    """Holm-adjusted p-values of a session's results, by name.
+
+    Parameters
+    ----------
+    results : mapping
+        Dependent in any way. Those of tests by betting enter with 1 / largest E, a p-value at any stopping time.
+
+    Returns
+    -------
+    dict
+        Adjusted p-value of each: those at most `level` may be rejected, and any false rejection is at most that
+        likely [1].
+
+    Raises
+    ------
+    InputError
+        No results.
+
+    Examples
+    --------
+    >>> results = {name: TestResult(test="t", statistic=1.0, pvalue=p, n=9) for name, p in (("a", 0.01), ("b", 0.5))}
+    >>> holm_named(results)
+    {'a': 0.02, 'b': 0.5}
+
+    """
+    if not results:
+        raise InputError("results must hold at least one test, got none")
+    adjusted = holm([result.pvalue for result in results.values()])
+    return dict(zip(results, adjusted.tolist(), strict=True))

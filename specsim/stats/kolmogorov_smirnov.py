@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from specsim.stats.result import TestResult
+from specsim.stats.uniform_power import kolmogorov_smirnov_tv
 from specsim.stats.uniformity import unit_values
 
 
@@ -20,6 +21,7 @@ def kolmogorov_smirnov(u: ArrayLike) -> TestResult:
     Returns
     -------
     TestResult
+        `smallest_tv` is of a shift between both halves.
 
     Raises
     ------
@@ -39,5 +41,9 @@ def kolmogorov_smirnov(u: ArrayLike) -> TestResult:
     values = unit_values("u", u)
     outcome = stats.kstest(values, "uniform")
     return TestResult(
-        test="kolmogorov_smirnov", statistic=float(outcome.statistic), pvalue=float(outcome.pvalue), n=values.size
+        test="kolmogorov_smirnov",
+        statistic=float(outcome.statistic),
+        pvalue=float(outcome.pvalue),
+        n=values.size,
+        smallest_tv=kolmogorov_smirnov_tv(n=values.size),
     )

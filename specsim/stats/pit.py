@@ -112,8 +112,30 @@ def order_position(
         p = laws[part].astype(np.float64)
         p /= p.sum(axis=-1, keepdims=True)
         key = _keys(p, None if drafts is None else drafts[part], order=order)
-        below[part], mass[part] = _position(p, key, tokens[part])
+        below[part], mass[part] = position(p, key, tokens[part])
     return below, mass
+
+
+def position(p: FloatArray, key: FloatArray, tokens: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Probability of what comes before each token by ascending `key` (ties by index), and its own; (N,) each [1].
+
+    Examples
+    --------
+    >>> below, mass = position(np.array([[0.2, 0.5, 0.3]]), np.array([[1.0, 0.0, 0.0]]), np.array([0]))
+    >>> float(below[0]), float(mass[0])
+    (0.8, 0.2)
+
+    """
+    own = np.take_along_axis(key, tokens[:, None], axis=1)
+    before = (key < own) | ((key == own) & (np.arange(p.shape[1]) < tokens[:, None]))
+    return np.where(before, p, 0.0).sum(axis=1), np.take_along_axis(p, tokens[:, None], axis=1)[:, 0]
+
+
+def ratio_keys(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Q / p, infinite where p is 0 [1]."""
+    with np.errstate(over="ignore"):  # where p is subnormal
+        ratios: FloatArray = np.divide(q, p, out=np.full(p.shape, np.inf), where=p > 0)
+    return ratios
 
 
 def _checked(rows: ArrayLike, ids: ArrayLike) -> tuple[FloatArray, IntArray]:
@@ -134,13 +156,7 @@ def _blocks(laws: FloatArray) -> Iterator[slice]:
 
 def _keys(p: FloatArray, q: FloatArray | None, *, order: str) -> FloatArray:
     if q is not None:
-        return np.divide(q, p, out=np.full_like(p, np.inf), where=p > 0)
+        return ratio_keys(p, q)
     if order == "p_descending":
         return -p
     return np.broadcast_to(np.arange(p.shape[1], dtype=np.float64), p.shape)
-
-
-def _position(p: FloatArray, key: FloatArray, tokens: IntArray) -> tuple[FloatArray, FloatArray]:
-    own = np.take_along_axis(key, tokens[:, None], axis=1)
-    before = (key < own) | ((key == own) & (np.arange(p.shape[1]) < tokens[:, None]))
-    return np.where(before, p, 0.0).sum(axis=1), np.take_along_axis(p, tokens[:, None], axis=1)[:, 0]

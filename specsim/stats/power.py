@@ -1,13 +1,18 @@
-"""What a chi-square test of a given size can see."""
+"""What tests of a given size can see: the smallest total variation caught, and the observations that one takes."""
 
 from __future__ import annotations
 
+import functools
 import math
 
 from scipy import optimize, stats
 
 from specsim import checks
 from specsim.errors import InputError
+
+LEVEL = 1e-6
+POWER = 0.99
+"""False-alarm rate and power behind the `smallest_tv` of a result."""
 
 
 def smallest_total_variation(*, n: int, cells: int, level: float, power: float = 0.99) -> float:
@@ -47,17 +52,9 @@ def smallest_total_variation(*, n: int, cells: int, level: float, power: float =
     0.0218
 
     """
-    rejections = _rate("power", power)
-    if rejections <= _rate("level", level):
-        raise InputError(f"power must be above level {level:g}, got {power:g}")
     df = checks.integer("cells", cells, low=2) - 1
     total = checks.integer("n", n, low=1)
-    critical = float(stats.chi2.isf(level, df))
-    high = 1.0
-    while _power(high, df, critical) < rejections:
-        high *= 2
-    noncentrality = optimize.brentq(lambda x: _power(x, df, critical) - rejections, 0.0, high, xtol=1e-9)
-    return min(1.0, math.sqrt(float(noncentrality) / (4 * total)))
+    return min(1.0, math.sqrt(_noncentrality(df, *rates(level, power)) / (4 * total)))
 
 
 def chi_square_power(*, n: int, cells: int, level: float, total_variation: float) -> float:
@@ -75,6 +72,98 @@ def chi_square_power(*, n: int, cells: int, level: float, total_variation: float
     return _power(4 * checks.integer("n", n, low=1) * distance**2, df, critical)
 
 
+def score_tv(*, spread: float, variance: float, n: int, level: float = LEVEL, power: float = POWER) -> float:
+    """Smallest total variation of a tilt that a two-sided score test catches with probability `power`.
+
+    Parameters
+    ----------
+    spread, variance : float
+        Sums over the observations of E_p |g - E_p g| and of E_p (g - E_p g)^2 [1].
+    n : int
+        Observations [1].
+    level, power : float
+        False-alarm rate, and probability of a rejection [1].
+
+    Returns
+    -------
+    float
+        Mean total variation per observation, at most 1 [1].
+
+    Notes
+    -----
+    Approximate (normal). The tilt p' = p (1 + e (g - E_p g)) has total variation e E|g - E_p g| / 2 and moves the sum
+    by e times its variance, so e sqrt(variance) must reach the sum of both quantiles.
+
+    Examples
+    --------
+    >>> round(score_tv(spread=500.0, variance=250.0, n=1000), 4)  # fair coins
+    0.1141
+
+    """
+    rate, rejections = rates(level, power)
+    drift = float(stats.norm.isf(rate / 2) + stats.norm.isf(1 - rejections))
+    return _tilt_tv(drift, spread=spread, variance=variance, n=n)
+
+
+def betting_tv(
+    *, spread: float, variance: float, n: int, bets: int, level: float = LEVEL, power: float = POWER
+) -> float:
+    """Smallest total variation of a tilt that a mixture of `bets` catches with probability `power` by token n.
+
+    Parameters and returns as :func:`score_tv`.
+
+    Notes
+    -----
+    Approximate: at the best stake the logarithm of the capital is normal of mean d^2 / 2 and variance d^2, d the drift
+    of the score test; it must reach log(bets / level). The stakes are a grid, so a little more may be needed.
+
+    Examples
+    --------
+    >>> round(betting_tv(spread=500.0, variance=250.0, n=1000, bets=54), 4)
+    0.1381
+
+    """
+    rate, rejections = rates(level, power)
+    slack = float(stats.norm.isf(1 - rejections))
+    goal = math.log(checks.integer("bets", bets, low=1) / rate)
+    return _tilt_tv(slack + math.sqrt(slack**2 + 2 * goal), spread=spread, variance=variance, n=n)
+
+
+def observations(*, n: int, smallest_tv: float, total_variation: float) -> int:
+    """Observations that catch `total_variation`, from a size `n` that catches `smallest_tv` below 1 [1].
+
+    Notes
+    -----
+    All smallest total variations here fall as 1 / sqrt(n).
+
+    Examples
+    --------
+    >>> observations(n=1000, smallest_tv=0.1, total_variation=0.01)
+    100000
+
+    """
+    ratio = checks.probability("smallest_tv", smallest_tv) / checks.number(
+        "total_variation", total_variation, low=0, high=1, open_low=True
+    )
+    return math.ceil(checks.integer("n", n, low=1) * ratio**2 * (1 - 1e-12))
+
+
+def _tilt_tv(drift: float, *, spread: float, variance: float, n: int) -> float:
+    if variance <= 0:
+        return 1.0
+    return min(1.0, drift * spread / (2 * math.sqrt(variance) * checks.integer("n", n, low=1)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _noncentrality(df: int, level: float, power: float) -> float:
+    """Of the chi-square law that exceeds its null's `level` point with probability `power`."""
+    critical = float(stats.chi2.isf(level, df))
+    high = 1.0
+    while _power(high, df, critical) < power:
+        high *= 2
+    return float(optimize.brentq(lambda x: _power(x, df, critical) - power, 0.0, high, xtol=1e-9))
+
+
 def _power(noncentrality: float, df: int, critical: float) -> float:
     if noncentrality == 0:
         return float(stats.chi2.sf(critical, df))
@@ -86,3 +175,11 @@ def _rate(name: str, value: float) -> float:
     if rate == 1:
         raise InputError(f"{name} must be in (0, 1), got 1")
     return rate
+
+
+def rates(level: float, power: float) -> tuple[float, float]:
+    """A false-alarm rate and a power above it, both in (0, 1)."""
+    rate, rejections = _rate("level", level), _rate("power", power)
+    if rejections <= rate:
+        raise InputError(f"power must be above level {level:g}, got {power:g}")
+    return rate, rejections

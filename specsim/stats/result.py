@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from specsim import checks
@@ -26,6 +27,13 @@ class TestResult:
         Observations that entered [1].
     detail : str
         One line for people.
+    log_evalue : float, optional
+        Natural logarithm of the largest e-value on the way, of tests by betting [1].
+    smallest_tv : float, optional
+        Total variation of the smallest fault that a test of this size catches at level 1e-6 with probability 0.99; of
+        which faults is said by the test [1].
+    details : mapping
+        Figures behind the result, by name, for programs.
 
     Raises
     ------
@@ -47,12 +55,17 @@ class TestResult:
     pvalue: float
     n: int
     detail: str = ""
+    log_evalue: float | None = None
+    smallest_tv: float | None = None
+    details: Mapping[str, float | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if math.isnan(self.statistic):
             raise InputError(f"statistic of {self.test} must not be NaN")
         checks.probability("pvalue", self.pvalue)
         checks.integer("n", self.n)
+        if self.smallest_tv is not None:
+            checks.probability("smallest_tv", self.smallest_tv)
 
     def passed(self, level: float) -> bool:
         """Whether the null stands: the p-value is above `level`, the false-alarm rate [1]."""

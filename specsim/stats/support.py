@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from specsim import checks
+from specsim.stats.power import POWER
 from specsim.stats.result import TestResult
 
 
@@ -21,6 +24,7 @@ def support(mass: ArrayLike) -> TestResult:
     -------
     TestResult
         The statistic counts the impossible tokens; the p-value is 0 when there is one, else 1.
+        `smallest_tv` is the probability of impossible tokens that shows at least one.
 
     Raises
     ------
@@ -35,8 +39,9 @@ def support(mass: ArrayLike) -> TestResult:
     """
     masses = checks.probabilities("mass", mass, ndim=1)
     impossible = np.flatnonzero(masses == 0)
+    seen = -math.expm1(math.log(1 - POWER) / masses.size) if masses.size else 1.0
     if impossible.size == 0:
-        return TestResult(test="support", statistic=0.0, pvalue=1.0, n=masses.size)
+        return TestResult(test="support", statistic=0.0, pvalue=1.0, n=masses.size, smallest_tv=seen)
     detail = f"token {int(impossible[0])} of {masses.size} has probability 0"
     count = float(impossible.size)
-    return TestResult(test="support", statistic=count, pvalue=0.0, n=masses.size, detail=detail)
+    return TestResult(test="support", statistic=count, pvalue=0.0, n=masses.size, detail=detail, smallest_tv=seen)

@@ -13,6 +13,7 @@ from scipy import stats as scipy_stats
 from specsim import stats
 from specsim.errors import InputError
 from specsim.stats.chi_square import pool
+from specsim.stats.chi_square_tail import _cumulants, pearson_tail
 
 
 def test_agrees_with_scipy_when_nothing_is_pooled() -> None:
@@ -62,6 +63,56 @@ def test_the_promised_total_variation_is_caught_as_often_as_promised(cells: int)
     caught = sum(not stats.goodness_of_fit(rng.multinomial(n, bent), law).passed(1e-3) for _ in range(runs))
     assert stats.exact_binomial(caught, runs, probability=0.87, alternative="less").pvalue > 5e-7
     assert stats.exact_binomial(caught, runs, probability=0.93, alternative="greater").pvalue > 5e-7
+
+
+def tail_by_enumeration(expected: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Values of Pearson's statistic in steps of 1 / lcm, and P(X >= value), over all multinomial counts.
+
+    Poisson cells one by one, by their sum and the sum of squares over expectations; then given the sum.
+    """
+    n, unit = sum(expected), math.lcm(*expected)
+    top = int(unit * (n + 6 * len(expected) + 40 * math.sqrt(2 * len(expected)) + 120))
+    law = np.zeros((n + 1, top + 1))
+    law[0, 0] = 1
+    for mean in expected:
+        new = np.zeros_like(law)
+        for count in range(n + 1):
+            square = count**2 * unit // mean
+            if square > top:
+                break
+            weight = scipy_stats.poisson.pmf(count, mean)
+            new[count:, square:] += weight * law[: n + 1 - count, : top + 1 - square]
+        law = new
+    tail = law[n, ::-1].cumsum()[::-1] / scipy_stats.poisson.pmf(n, n)
+    return np.arange(top + 1) / unit - n, tail
+
+
+@pytest.mark.parametrize("expected", [[5, 5], [5] * 4, [5] * 8, [5] * 16, [10] * 8, [20] * 4, [5, 50], [5, 5, 5, 50]])
+def test_tails_hold_down_to_1e_8_by_enumeration(expected: list[int]) -> None:
+    """Exact rate of rejection at each nominal level; smaller by design far out, never idle."""
+    values, tail = tail_by_enumeration(expected)
+    low = int((tail > 0.2).sum())
+    nominal = np.array([pearson_tail(x, [np.array(expected, dtype=float)]) for x in values[low:]])
+    for level, allowed in ((1e-2, 1.1), (1e-3, 1.5), (1e-4, 1.1), (1e-5, 1.0), (1e-6, 1.0), (1e-8, 1.2)):
+        assert tail[low:][nominal <= level].max(initial=0.0) <= allowed * level
+    plain = scipy_stats.chi2.sf(values[low:], len(expected) - 1)
+    assert (nominal >= plain).all()
+    assert len(expected) != 16 or tail[low:][plain <= 1e-6].max() > 4e-6  # what the guard is for
+
+
+@pytest.mark.parametrize("p", [[0.5, 0.5], [0.3, 0.7], [1 / 3] * 3, [0.2, 0.3, 0.5]])
+def test_cumulants_by_enumeration(p: list[float]) -> None:
+    """All counts of n = 60: mean and variance exact, the third cumulant up to 1 / n^2."""
+    n, law = 60, np.array(p)
+    grids = np.stack(np.meshgrid(*[np.arange(n + 1)] * (law.size - 1), indexing="ij"), -1).reshape(-1, law.size - 1)
+    grids = grids[grids.sum(axis=1) <= n]
+    counts = np.column_stack([grids, n - grids.sum(axis=1)])
+    weight = scipy_stats.multinomial.pmf(counts, n, law)
+    x = ((counts - n * law) ** 2 / (n * law)).sum(axis=1)
+    mean = weight @ x
+    ours = _cumulants(n * law)
+    assert ours[:2] == pytest.approx((mean, weight @ (x - mean) ** 2), rel=1e-9)
+    assert ours[2] == pytest.approx(weight @ (x - mean) ** 3, abs=300 / n**2)
 
 
 def test_half_that_distance_is_not_caught_as_often() -> None:

@@ -20,7 +20,8 @@ def result(pvalue: float, **changes: object) -> TestResult:
 
 
 @pytest.mark.parametrize(
-    ("pvalue", "changes"), [(1.2, {}), (math.nan, {}), (0.5, {"statistic": math.nan}), (0.5, {"n": -1})]
+    ("pvalue", "changes"),
+    [(1.2, {}), (math.nan, {}), (0.5, {"statistic": math.nan}), (0.5, {"n": -1}), (0.5, {"smallest_tv": 1.5})],
 )
 def test_impossible_results_are_refused(pvalue: float, changes: dict[str, object]) -> None:
     with pytest.raises(InputError):
@@ -32,6 +33,12 @@ def test_passed_is_strict_and_checks_its_level() -> None:
     assert not result(0.0).passed(0.0)
     with pytest.raises(InputError, match="level"):
         result(0.5).passed(1.5)
+
+
+def test_a_session_is_adjusted_by_name() -> None:
+    session = {"pit": result(0.5), "scores": result(1e-9), "pairs": result(0.02)}
+    assert stats.holm_named(session) == pytest.approx({"pit": 0.5, "scores": 3e-9, "pairs": 0.04})
+    assert list(stats.holm_named(session)) == list(session)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
@@ -95,6 +102,7 @@ def test_clopper_pearson_inverts_the_exact_test() -> None:
         (lambda: stats.exact_binomial(1, 2, probability=0.5, alternative="up"), "alternative 'up' is unknown"),
         (lambda: stats.support([0.5, np.nan]), r"mass\[1\] must be finite"),
         (lambda: stats.holm([]), "at least one value"),
+        (lambda: stats.holm_named({}), "at least one test"),
         (lambda: stats.combine([], test="all"), "at least one test"),
         (lambda: stats.proportion_interval(3, trials=2), "successes must be in 0..trials"),
         (lambda: stats.proportion_interval(1, trials=2, level=1.0), "level must be in"),
