@@ -18,6 +18,7 @@ from specsim.errors import InputError
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
+BoolArray = NDArray[np.bool_]
 
 
 def number(

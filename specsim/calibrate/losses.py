@@ -14,7 +14,7 @@ from specsim.calibrate.rows import CLIP_SIGMAS, Rows
 from specsim.catalog import Hardware, ModelShape
 from specsim.checks import FloatArray, IntArray
 from specsim.errors import InputError
-from specsim.roofline import Efficiency, Roofline, pass_bytes, pass_flop, soft_maximum
+from specsim.roofline import Efficiency, Roofline, kernel_work, soft_maximum
 
 NAMES = ("bandwidth_fraction", "flop_fraction", "overhead_seconds")
 SOFT_FROM = 0.05  # log seconds beyond which the first fit stops trusting a row
@@ -34,7 +34,8 @@ class LossesFit:
         """Seconds of passes over `tokens` in each replicate, shape (R, len(tokens)) [s]."""
         read, computed = _ideal_seconds(self.cost, tokens=tokens, batch=batch, context=context)
         bandwidth, flop, overhead = self.replicates.T[:, :, None]
-        soft = soft_maximum(read / bandwidth, computed / flop, knee=self.cost.efficiency.knee)
+        read, computed = read[:, None, :], computed[:, None, :]
+        soft = soft_maximum(read / bandwidth, computed / flop, knee=self.cost.efficiency.knee).sum(axis=0)
         return np.asarray(soft + overhead)
 
 
@@ -63,7 +64,8 @@ def fitted_losses(
     typical = float(np.median(measured))
 
     def log_predicted(theta: FloatArray) -> FloatArray:
-        soft = soft_maximum(read / np.exp(theta[0]), computed / np.exp(theta[1]), knee=start.efficiency.knee)
+        parts = soft_maximum(read / np.exp(theta[0]), computed / np.exp(theta[1]), knee=start.efficiency.knee)
+        soft = parts.sum(axis=0)
         return np.asarray(np.log(soft + theta[2] * typical))
 
     losses = start.efficiency
@@ -82,9 +84,11 @@ def fitted_losses(
         for point in (theta, theta + _steps(rows, jacobian, residual, weights=weights))
     )
     estimates = _estimates(value, replicates, n=len(rows.names), level=level)
-    efficiency = Efficiency(
-        **{name: estimate.value for name, estimate in estimates.items()},
-        knee=start.efficiency.knee,
+    efficiency = replace(
+        start.efficiency,
+        bandwidth_fraction=estimates["bandwidth_fraction"].value,
+        flop_fraction=estimates["flop_fraction"].value,
+        overhead_seconds=estimates["overhead_seconds"].value,
         source=f"fitted to {len(measured)} passes",
         intervals={name: (estimate.low, estimate.high) for name, estimate in estimates.items()},
     )
@@ -94,10 +98,13 @@ def fitted_losses(
 def _ideal_seconds(
     cost: Roofline, *, tokens: IntArray, batch: int | IntArray, context: int | IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Seconds to read and to compute at the datasheet's peaks."""
-    read = pass_bytes(cost.model, batch=batch, context=context) / cost.hardware.bandwidth_bytes_per_second
-    flop = pass_flop(cost.model, tokens=tokens, batch=batch, context=context)
-    return read, flop / cost.hardware.peak(cost.dtype)
+    """Seconds to read and to compute at the datasheet's peaks, shape (K, N) for K kernels."""
+    vectors = cost.efficiency.activation_vectors
+    work = kernel_work(cost.model, tokens=tokens, batch=batch, context=context, activation_vectors=vectors)
+    shape = np.broadcast_shapes(np.shape(tokens), np.shape(batch), np.shape(context))
+    read = np.stack([np.broadcast_to(kernel.read_bytes, shape) for kernel in work])
+    flop = np.stack([np.broadcast_to(kernel.flop, shape) for kernel in work])
+    return read / cost.hardware.bandwidth_bytes_per_second, flop / cost.hardware.peak(cost.number_format)
 
 
 def _least_squares(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from specsim import checks
-from specsim.checks import FloatArray
+from specsim.checks import FloatArray, IntArray
 from specsim.errors import InputError
 
 
@@ -62,7 +62,7 @@ class AttentionBlock:
         """One scored token attending to one cached token, in one layer, over all heads [FLOP]."""
         return 2 * self.heads * (self.key_dim + self.value_dim)
 
-    def cached_tokens(self, context: int | FloatArray) -> FloatArray:
+    def cached_tokens(self, context: int | IntArray | FloatArray) -> FloatArray:
         """Tokens that a layer reads when `context` came before, of the same shape [1]."""
         seen = np.asarray(context)
         return np.minimum(seen, self.window) if self.window else seen

@@ -199,6 +199,6 @@ def _tree_alpha(tau: float, *, nodes: int, depth: int, tree: str) -> float:
         ranks = rank_vector(alpha)
         if tree:
             return topology.positional_length(topology.eagle1(), acceptance=ranks).E_tokens - tau
-        return float(topology.optimal_tokens(ranks, nodes=nodes, max_depth=depth)[-1, -1]) - tau
+        return 1 + float(Acceptance.tree(ranks, nodes=nodes).survival(depth).sum()) - tau
 
     return float(optimize.brentq(excess, 1e-3, 1 - 1e-6))

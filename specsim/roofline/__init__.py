@@ -2,17 +2,12 @@
 
 from specsim.roofline.efficiency import ASSUMED, Efficiency
 from specsim.roofline.experts import expected_distinct_experts
+from specsim.roofline.fitted import fitted_names, kernel_laws
+from specsim.roofline.limits import all_reduce_seconds, ridge_tokens, soft_maximum, weight_read_seconds
 from specsim.roofline.protocol import Count, PassCost, Seconds
 from specsim.roofline.staircase import Staircase
-from specsim.roofline.step import (
-    Roofline,
-    pass_bytes,
-    pass_flop,
-    ridge_tokens,
-    soft_maximum,
-    step_seconds,
-    weight_read_seconds,
-)
+from specsim.roofline.step import Roofline, step_seconds
+from specsim.roofline.work import Work, cache_work, kernel_work, pass_bytes, pass_flop, token_work
 
 __all__ = [
     "ASSUMED",
@@ -22,11 +17,18 @@ __all__ = [
     "Roofline",
     "Seconds",
     "Staircase",
+    "Work",
+    "all_reduce_seconds",
+    "cache_work",
     "expected_distinct_experts",
+    "fitted_names",
+    "kernel_laws",
+    "kernel_work",
     "pass_bytes",
     "pass_flop",
     "ridge_tokens",
     "soft_maximum",
     "step_seconds",
+    "token_work",
     "weight_read_seconds",
 ]

@@ -14,6 +14,6 @@ Seconds = float | FloatArray
 class PassCost(Protocol):
     """What one forward pass of a model costs."""
 
-    def pass_seconds(self, *, tokens: Count, batch: int = 1, context: int = 0) -> Seconds:
-        """Seconds of one pass that scores `tokens` in each of `batch` sequences with `context` tokens cached [s]."""
+    def pass_seconds(self, *, tokens: Count, batch: Count = 1, context: Count = 0) -> Seconds:
+        """Seconds of a pass over `tokens` in each of `batch` sequences with `context` tokens cached; they broadcast [s]."""
         ...

@@ -64,16 +64,19 @@ class Staircase:
         if not self.source:
             raise InputError("staircase must have a source")
 
-    def pass_seconds(self, *, tokens: Count, batch: int = 1, context: int = 0) -> Seconds:
+    def pass_seconds(self, *, tokens: Count, batch: Count = 1, context: Count = 0) -> Seconds:
         """Seconds of a pass over `tokens`, which may lie between measured points [s]."""
         asked = checks.integers("tokens", tokens, low=1)
-        if checks.integer("batch", batch, low=1) != self.batch:
-            raise InputError(f"batch must be {self.batch}, as measured, got {batch}")
-        checks.integer("context", context)
+        sequences, cached = checks.integers("batch", batch, low=1), checks.integers("context", context)
+        if (sequences != self.batch).any():
+            raise InputError(
+                f"batch must be {self.batch}, as measured, got {sequences[sequences != self.batch].flat[0]}"
+            )
         outside = (asked < self.tokens[0]) | (asked > self.tokens[-1])
         if outside.any():
             raise InputError(
                 f"tokens must be in the measured {self.tokens[0]}..{self.tokens[-1]}, got {asked[outside].flat[0]}"
             )
-        seconds = np.asarray(self.scale * np.interp(asked, self.tokens, self.seconds))
+        shape = np.broadcast_shapes(asked.shape, sequences.shape, cached.shape)
+        seconds = np.broadcast_to(self.scale * np.interp(asked, self.tokens, self.seconds), shape)
         return seconds if seconds.ndim else float(seconds)
