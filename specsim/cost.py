@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from specsim import checks
-from specsim.checks import FloatArray
+from specsim.checks import FloatArray, IntArray
 from specsim.drafters import Drafter
-from specsim.roofline import PassCost
+from specsim.roofline import Count, PassCost
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +51,23 @@ def drafted_pmf(drafter: Drafter, *, gamma: int) -> FloatArray:
     return -np.diff(survival)
 
 
+def verify_seconds(
+    target: PassCost, drafter: Drafter, drafted: IntArray, *, batch: Count = 1, context: Count = 0
+) -> FloatArray:
+    """Seconds in which the target judges `drafted` tokens per sequence, the counts broadcast [s].
+
+    Examples
+    --------
+    >>> from specsim.drafters import RatioDrafter
+    >>> from specsim.roofline import Staircase
+    >>> stairs = Staircase(tokens=(1, 5), seconds=(0.04, 0.05), source="example")
+    >>> verify_seconds(stairs, RatioDrafter(c=0.1, step_seconds=0.04), np.array([0, 4]))
+    array([0.04, 0.05])
+    """
+    passing = target.pass_seconds(tokens=drafter.target_tokens(drafted), batch=batch, context=context)
+    return np.asarray(np.where(drafted > 0, drafter.verify_share, 1.0) * passing)
+
+
 def round_cost(
     target: PassCost,
     drafter: Drafter,
@@ -75,7 +92,7 @@ def round_cost(
     sample_seconds, host_seconds : float
         Of a round without drafts [s].
     sample_per_token_seconds : float
-        What sampling takes more for every drafted token, whose row of logits is judged too [s].
+        What sampling takes more for every token scored beyond the first, whose row of logits is judged too [s].
 
     Returns
     -------
@@ -88,9 +105,9 @@ def round_cost(
 
     Notes
     -----
-    A pass scores the last committed token and the d drafted ones: verify seconds are
-    sum over d of P(drafted = d) * pass_seconds(tokens = d + 1). At batches above 1 all sequences are taken to draft
-    the same number of tokens.
+    Verify seconds are the sum over d of P(drafted = d) * pass_seconds(tokens = drafter.target_tokens(d)): of a chain
+    the last committed token and the d drafted ones. At batches above 1 all sequences are taken to draft the same
+    number of tokens.
 
     Examples
     --------
@@ -103,12 +120,13 @@ def round_cost(
     pmf = drafted_pmf(drafter, gamma=gamma)
     drafted = np.flatnonzero(pmf > 0)
     weights = pmf[drafted]
-    draft = np.asarray(drafter.draft_seconds(drafted, batch=batch)) if gamma else np.zeros(1)
-    verify = np.asarray(target.pass_seconds(tokens=drafted + 1, batch=batch, context=context))
+    draft = np.asarray(drafter.draft_seconds(drafted, batch=batch, context=context)) if gamma else np.zeros(1)
+    verify = verify_seconds(target, drafter, drafted, batch=batch, context=context)
+    judged = np.asarray(drafter.target_tokens(drafted)) - 1
     per_token = checks.non_negative("sample_per_token_seconds", sample_per_token_seconds)
     return RoundCost(
         draft_seconds=float(weights @ draft),
         verify_seconds=float(weights @ verify),
-        sample_seconds=sample_seconds + per_token * float(weights @ drafted),
+        sample_seconds=sample_seconds + per_token * float(weights @ judged),
         host_seconds=host_seconds,
     )

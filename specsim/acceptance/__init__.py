@@ -27,6 +27,7 @@ from specsim.acceptance.markov import MarkovAcceptance
 from specsim.acceptance.means import MeanLengths
 from specsim.acceptance.server import ServerMetrics, from_llama_cpp, from_sglang, from_vllm, from_vllm_metrics
 from specsim.acceptance.table import read_lengths
+from specsim.acceptance.tree import TreeAcceptance
 
 __all__ = [
     "BEYOND",
@@ -44,6 +45,7 @@ __all__ = [
     "MeanLengths",
     "Prediction",
     "ServerMetrics",
+    "TreeAcceptance",
     "analytic_alpha",
     "compare",
     "conditional_from_survival",

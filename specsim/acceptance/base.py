@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from specsim.acceptance.counted import CountedAcceptance
     from specsim.acceptance.decay import DecayAcceptance
     from specsim.acceptance.markov import MarkovAcceptance
+    from specsim.acceptance.tree import TreeAcceptance
 
 
 class Acceptance(ABC):
@@ -117,6 +118,13 @@ class Acceptance(ABC):
             alpha_bad=alpha_bad,
             source=source,
         )
+
+    @staticmethod
+    def tree(ranks: Sequence[float] | FloatArray, *, nodes: int, source: str = "") -> TreeAcceptance:
+        """The best tree of `nodes` nodes, gamma levels deep, where the child of rank r stands with `ranks[r]` [1]."""
+        from specsim.acceptance.tree import TreeAcceptance
+
+        return TreeAcceptance(ranks=tuple(np.asarray(ranks, dtype=np.float64).tolist()), nodes=nodes, source=source)
 
     @staticmethod
     def from_tables(

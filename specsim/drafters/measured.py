@@ -8,6 +8,7 @@ import numpy as np
 
 from specsim import checks
 from specsim.checks import FloatArray
+from specsim.drafters import counts
 from specsim.errors import InputError
 from specsim.roofline import Count, Seconds
 
@@ -33,7 +34,7 @@ class MeasuredDrafter:
 
     Notes
     -----
-    The cost is that of the batch at which it was measured and is not scaled with another.
+    The cost is that of the batch and context at which it was measured and is not scaled with others.
 
     Examples
     --------
@@ -54,11 +55,20 @@ class MeasuredDrafter:
         if (np.diff(rates) > 0).any():
             raise InputError(f"proposed must never rise with depth, got {self.proposed}")
 
-    def draft_seconds(self, drafted: Count, *, batch: int = 1) -> Seconds:
+    @property
+    def verify_share(self) -> float:
+        """1: the target's whole pass [1]."""
+        return 1.0
+
+    def draft_seconds(self, drafted: Count, *, batch: Count = 1, context: Count = 0) -> Seconds:
         """Seconds per round plus seconds per token [s]."""
-        checks.integer("batch", batch, low=1)
-        seconds = np.asarray(self.per_round_seconds + self.per_token_seconds * checks.integers("drafted", drafted))
-        return seconds if seconds.ndim else float(seconds)
+        count, sequences, cached = counts.checked(drafted, batch, context)
+        taken = np.asarray(self.per_round_seconds + self.per_token_seconds * count)
+        return counts.seconds(taken, count, sequences, cached)
+
+    def target_tokens(self, drafted: Count) -> Count:
+        """The last committed token and the drafted ones [1]."""
+        return counts.chain_tokens(drafted)
 
     def proposed_survival(self, gamma: int) -> FloatArray:
         """As counted; the last depth is held beyond [1]."""

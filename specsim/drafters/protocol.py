@@ -1,4 +1,4 @@
-"""Drafter: what a draft costs and how many tokens it proposes."""
+"""Drafter: what a draft costs, how many tokens it proposes, and what it leaves the target to do."""
 
 from __future__ import annotations
 
@@ -10,15 +10,24 @@ from specsim.roofline import Count, Seconds
 
 @runtime_checkable
 class Drafter(Protocol):
-    """Whoever proposes the tokens of a round."""
+    """Whoever proposes the tokens of a round. Counts broadcast; seconds of single counts are one float."""
 
     @property
     def name(self) -> str:
         """Name for people and for rows."""
         ...
 
-    def draft_seconds(self, drafted: Count, *, batch: int = 1) -> Seconds:
-        """Seconds to draft `drafted` tokens in each of `batch` sequences [s]."""
+    @property
+    def verify_share(self) -> float:
+        """Share of the target's pass that verifying takes: below 1 where drafting did part of the pass [1]."""
+        ...
+
+    def draft_seconds(self, drafted: Count, *, batch: Count = 1, context: Count = 0) -> Seconds:
+        """Seconds to draft `drafted` tokens in each of `batch` sequences with `context` tokens cached [s]."""
+        ...
+
+    def target_tokens(self, drafted: Count) -> Count:
+        """Tokens that the target's pass scores per sequence when `drafted` deep was drafted; 1 for none [1]."""
         ...
 
     def proposed_survival(self, gamma: int) -> FloatArray:

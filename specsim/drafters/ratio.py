@@ -8,6 +8,7 @@ import numpy as np
 
 from specsim import checks
 from specsim.checks import FloatArray
+from specsim.drafters import counts
 from specsim.errors import InputError
 from specsim.roofline import Count, PassCost, Seconds
 
@@ -23,9 +24,7 @@ class RatioDrafter:
     step_seconds : float, optional
         The target's step, the same at any batch [s].
     step : PassCost, optional
-        The target's pass, so that the drafter's step grows with the batch as the target's does.
-    context : int
-        Cached tokens at which `step` is asked [1].
+        The target's pass, so that the drafter's step grows with batch and context as the target's does.
     name : str
         Name for people.
 
@@ -36,7 +35,8 @@ class RatioDrafter:
 
     Notes
     -----
-    c is defined in section 3.3 of [1]. It proposes as many tokens as it is asked for.
+    c is defined in section 3.3 of [1], whose theorems know no catch-up pass. It proposes as many tokens as it is
+    asked for.
 
     References
     ----------
@@ -51,29 +51,35 @@ class RatioDrafter:
     c: float
     step_seconds: float | None = None
     step: PassCost | None = None
-    context: int = 0
     name: str = "ratio"
 
     def __post_init__(self) -> None:
         checks.non_negative("c", self.c)
-        checks.integer("context", self.context)
         if (self.step_seconds is None) == (self.step is None):
             raise InputError("a ratio drafter must have exactly one of step_seconds and step")
         if self.step_seconds is not None:
             checks.positive("step_seconds", self.step_seconds)
 
-    def draft_seconds(self, drafted: Count, *, batch: int = 1) -> Seconds:
+    @property
+    def verify_share(self) -> float:
+        """1: the target's whole pass [1]."""
+        return 1.0
+
+    def draft_seconds(self, drafted: Count, *, batch: Count = 1, context: Count = 0) -> Seconds:
         """A share `c` of a target step for every drafted token [s]."""
-        count = checks.integers("drafted", drafted)
-        checks.integer("batch", batch, low=1)
-        seconds = np.asarray(self.c * count * self._step(batch))
-        return seconds if seconds.ndim else float(seconds)
+        count, sequences, cached = counts.checked(drafted, batch, context)
+        taken = self.c * count * np.asarray(self._step(batch, context))
+        return counts.seconds(np.asarray(taken), count, sequences, cached)
+
+    def target_tokens(self, drafted: Count) -> Count:
+        """The last committed token and the drafted ones [1]."""
+        return counts.chain_tokens(drafted)
 
     def proposed_survival(self, gamma: int) -> FloatArray:
         """1 at every depth: a model always proposes [1]."""
         return np.ones(checks.integer("gamma", gamma))
 
-    def _step(self, batch: int) -> float:
+    def _step(self, batch: Count, context: Count) -> Seconds:
         if self.step is None:
             return float(self.step_seconds or 0.0)
-        return float(self.step.pass_seconds(tokens=1, batch=batch, context=self.context))
+        return self.step.pass_seconds(tokens=1, batch=batch, context=context)

@@ -16,6 +16,7 @@ VERSIONS = {"vllm": "0.33.0", "sglang": "0.5.23", "llama_cpp": "master at 00dc80
 OFFERED: dict[str, dict[str, str]] = {
     "vllm": {
         "model": "draft_model",
+        "quantised": "draft_model",
         "ngram": "ngram",
         "suffix": "suffix",
         "eagle1": "eagle",
@@ -29,6 +30,7 @@ OFFERED: dict[str, dict[str, str]] = {
     },
     "sglang": {
         "model": "STANDALONE",
+        "quantised": "STANDALONE",
         "ngram": "NGRAM",
         "rest": "NGRAM",
         "eagle1": "EAGLE",
@@ -40,6 +42,7 @@ OFFERED: dict[str, dict[str, str]] = {
     },
     "llama_cpp": {
         "model": "draft-simple",
+        "quantised": "draft-simple",
         "ngram": "ngram-simple",
         "eagle3": "draft-eagle3",
         "mtp": "draft-mtp",

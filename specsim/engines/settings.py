@@ -13,12 +13,14 @@ from specsim.errors import InputError
 
 METHODS = (
     "model",
+    "quantised",
     "ngram",
     "suffix",
     "rest",
     "lookahead",
     "draft_verify",
     "layer_skip",
+    "sparse_kv",
     "medusa",
     "hydra",
     "eagle1",
@@ -32,7 +34,7 @@ METHODS = (
     "dspark",
 )
 # Methods that need no `draft_model`: nothing is loaded, or the target's checkpoint may hold it. The others need one.
-WITHOUT_DRAFT_MODEL = ("ngram", "suffix", "lookahead", "draft_verify", "layer_skip")
+WITHOUT_DRAFT_MODEL = ("ngram", "suffix", "lookahead", "draft_verify", "layer_skip", "sparse_kv")
 EITHER = ("mtp", "dspark", "gloeckle")
 
 

@@ -18,7 +18,7 @@ from specsim.engines.offered import VERSIONS, own_name
 from specsim.engines.settings import Asked, Settings
 from specsim.errors import InfeasibleError
 
-TREES = ("model", "eagle1", "eagle2", "eagle3", "ngram", "rest")
+TREES = ("model", "quantised", "eagle1", "eagle2", "eagle3", "ngram", "rest")
 
 
 def sglang(**asked: Any) -> Settings:

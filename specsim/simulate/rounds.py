@@ -11,6 +11,7 @@ import numpy as np
 from specsim import checks
 from specsim.acceptance import Acceptance
 from specsim.checks import FloatArray, IntArray
+from specsim.cost import verify_seconds
 from specsim.drafters import Drafter
 from specsim.errors import InputError
 from specsim.records import RoundRecord
@@ -121,16 +122,17 @@ def simulate_records(
     """
     shape = (checks.integer("requests", requests), checks.integer("rounds_per_request", rounds_per_request))
     rng = np.random.default_rng(checks.integer("seed", seed))
-    gamma, batch = scenario.gamma, scenario.batch
+    gamma, batch, context = scenario.gamma, scenario.batch, scenario.context
     drafted = _standing(scenario.drafter.proposed_survival(gamma), rng.random(shape))
     accepted = np.minimum(drafted, _standing(scenario.acceptance.survival(gamma), rng.random(shape)))
+    judged = np.asarray(scenario.drafter.target_tokens(drafted)) - 1
     spread = checks.non_negative("noise", noise)
     draft, verify, sample, host = (
         np.broadcast_to(seconds, shape) * rng.lognormal(-(spread**2) / 2, spread, shape)
         for seconds in (
-            scenario.drafter.draft_seconds(drafted, batch=batch) if gamma else 0.0,
-            scenario.target.pass_seconds(tokens=drafted + 1, batch=batch, context=scenario.context),
-            scenario.sample_seconds + scenario.sample_per_token_seconds * drafted,
+            scenario.drafter.draft_seconds(drafted, batch=batch, context=context) if gamma else 0.0,
+            verify_seconds(scenario.target, scenario.drafter, drafted, batch=batch, context=context),
+            scenario.sample_seconds + scenario.sample_per_token_seconds * judged,
             scenario.host_seconds,
         )
     )
@@ -145,7 +147,7 @@ def simulate_records(
             accepted=int(accepted[request, turn]),
             committed=int(accepted[request, turn]) + 1,
             batch=batch,
-            context_tokens=scenario.context,
+            context_tokens=context,
             draft_seconds=float(draft[request, turn]),
             verify_seconds=float(verify[request, turn]),
             sample_seconds=float(sample[request, turn]),

@@ -154,7 +154,7 @@ def synthetic_outcome(seed: int = 1) -> dict[str, Any]:
         "result": result,
         "assumptions": [
             "Acceptance at a depth does not depend on what was accepted before it, given that depth was reached.",
-            "Passes of the GPUs follow a roofline; 'assumed' reads 80 % of bandwidth and 60 % of peak and adds 0.2 ms.",
+            "Passes of the GPUs follow a roofline; 'expected' reads 80 % of bandwidth and 60 % of peak and adds 0.2 ms.",
             "Acceptance measured here on the small model is carried to the large ones unchanged.",
         ],
         "version": "0.1.0",
@@ -232,7 +232,7 @@ def _curve(name: str) -> list[dict[str, Any]]:
 
 def _place(result: dict[str, Any], *, hardware: str, model: str, ridge: float) -> None:
     for name, (_, base, step) in PROPOSERS.items():
-        for efficiency, knee in (("ideal", ridge), ("assumed", 0.6 * ridge)):
+        for efficiency, knee in (("ideal", ridge), ("expected", 0.6 * ridge)):
             speedups = {}
             for batch in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512):
                 plain = max(1.0, batch / knee)

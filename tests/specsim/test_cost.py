@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specsim.acceptance import Acceptance
-from specsim.cost import RoundCost, drafted_pmf, round_cost
+from specsim.cost import RoundCost, drafted_pmf, round_cost, verify_seconds
 from specsim.drafters import MeasuredDrafter, RatioDrafter
 from specsim.errors import InputError
 from specsim.roofline import Staircase
@@ -40,6 +40,37 @@ def test_passes_that_cannot_happen_need_no_cost():
     # A model drafter always proposes 8, so the pass scores 9 tokens and no other cost is asked for.
     only = Staircase(tokens=(9,), seconds=(0.06,), source="test")
     assert round_cost(only, MODEL, gamma=8).verify_seconds == 0.06
+
+
+class Window(RatioDrafter):
+    """Verifies three tokens for each draft, in half a pass of the target."""
+
+    verify_share = 0.5
+
+    def target_tokens(self, drafted):
+        return 3 * np.asarray(drafted) + 1
+
+
+def test_the_target_scores_what_the_drafter_says_in_the_share_it_leaves():
+    window = Window(c=0.1, step_seconds=0.036)
+    cost = round_cost(STAIRS, window, gamma=2, sample_per_token_seconds=0.001)
+    seven = float(STAIRS.pass_seconds(tokens=7))
+    assert cost.verify_seconds == pytest.approx(0.5 * seven)
+    assert cost.sample_seconds == pytest.approx(0.006)  # the rows of six tokens besides the first
+    assert verify_seconds(STAIRS, window, np.array([0, 2])).tolist() == [0.036, 0.5 * seven]
+    assert round_cost(STAIRS, window, gamma=0).verify_seconds == 0.036  # a plain step is a whole pass
+
+
+def test_drafts_are_charged_at_the_context():
+    class Growing:
+        def pass_seconds(self, *, tokens, batch=1, context=0):
+            return np.asarray(0.01 * np.asarray(tokens) + 1e-6 * context)
+
+    drafter = RatioDrafter(c=0.5, step=Growing())
+    short, long = (round_cost(Growing(), drafter, gamma=3, context=context) for context in (0, 10_000))
+    assert long.draft_seconds - short.draft_seconds == pytest.approx(3 * 0.5 * 0.01)
+    way = Scenario(target=Growing(), drafter=drafter, acceptance=Acceptance.constant(0.5), gamma=3, context=10_000)
+    assert way.cost.draft_seconds == long.draft_seconds
 
 
 @given(rates=st.lists(st.floats(0, 1), min_size=1, max_size=6), gamma=st.integers(0, 8))

@@ -19,6 +19,7 @@ WEIGHTS = dict.fromkeys(METHODS, "someone/drafter") | {
     "lookahead": None,
     "draft_verify": None,
     "layer_skip": None,
+    "sparse_kv": None,
     "mtp": None,
 }
 CASES = [(engine, method) for engine in ENGINES for method in METHODS]
@@ -189,7 +190,7 @@ def test_engines_and_tables_agree():
     assert set(ENGINES) == set(OFFERED) == set(VERSIONS)
     assert all(set(methods) <= set(METHODS) for methods in OFFERED.values())
     # What nobody serves: a drafter planned with one of these needs an engine of its own.
-    unserved = {"lookahead", "draft_verify", "layer_skip", "medusa", "hydra", "gloeckle"}
+    unserved = {"lookahead", "draft_verify", "layer_skip", "sparse_kv", "medusa", "hydra", "gloeckle"}
     assert set(METHODS) - set().union(*OFFERED.values()) == unserved
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from specsim.calibrate import Calibration
 from specsim.catalog import Hardware, ModelShape, hardware, model
 from specsim.drafters import Drafter, ModelDrafter
+from specsim.memory import memory
 from specsim.roofline import Efficiency, Roofline
 from specsim.scenario import Scenario
 from specsim.speedup import best_gamma, crossover_batch, speedup, tokens_per_second
@@ -21,7 +22,7 @@ MODEL = "Llama-3.1-8B"
 ASSUMPTION = (
     f"placement: acceptance as measured here on the demo's model carried over to {MODEL} at {CONTEXT} tokens of "
     "context, up to the batch that fits into memory; the early exit runs the same share of layers; lookup takes the "
-    "host as long as here; sampling and host time besides are zero"
+    "host as long as here; expected passes follow laws fitted to measured kernels, with an assumed host time"
 )
 
 
@@ -42,7 +43,7 @@ def place(calibrations: Mapping[str, Calibration], *, max_gamma: int) -> tuple[R
     curves, crossovers = [], []
     for gpu in map(hardware, GPUS):
         largest = _largest_batch(gpu, model(MODEL))
-        for kind, efficiency in (("ideal", Efficiency.ideal()), ("assumed", Efficiency.assumed(gpu))):
+        for kind, efficiency in (("ideal", Efficiency.ideal()), ("expected", Efficiency.default(gpu))):
             target = Roofline(model=model(MODEL), hardware=gpu, efficiency=efficiency)
             for proposer, scenario in _scenarios(calibrations, target, max_gamma=max_gamma):
                 key = {
@@ -60,7 +61,7 @@ def place(calibrations: Mapping[str, Calibration], *, max_gamma: int) -> tuple[R
 
 def _largest_batch(gpu: Hardware, shape: ModelShape) -> int:
     """Sequences whose cache fits beside the weights [1]."""
-    return int((gpu.memory_bytes - shape.weight_bytes) // (CONTEXT * shape.kv_bytes_per_token))
+    return memory(shape, hardware=gpu, context=CONTEXT).max_batch
 
 
 def _scenarios(
@@ -80,8 +81,8 @@ def _drafter(proposer: str, calibration: Calibration, target: Roofline) -> Draft
     if proposer == LOOKUP:
         return calibration.drafter
     if proposer == EARLY_EXIT:
-        shallow = replace(target.model, layers=round(EARLY_EXIT_SHARE * target.model.layers))
-        return ModelDrafter(name=proposer, passes=replace(target, model=shallow), context=CONTEXT)
+        shallow = target.model.first_layers(round(EARLY_EXIT_SHARE * target.model.layers))
+        return ModelDrafter(name=proposer, passes=replace(target, model=shallow))
     return None
 
 

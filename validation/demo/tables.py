@@ -129,11 +129,11 @@ def text_rows(loaded: Loaded, runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _elsewhere(crossovers: Sequence[Mapping[str, Any]]) -> str:
-    """What the same acceptance would give on the first GPU, by the assumed efficiency."""
-    assumed = [row for row in crossovers if row["efficiency"] == "assumed"]
-    if not assumed:
+    """What the same acceptance would give on the first GPU, by the expected efficiency."""
+    expected = [row for row in crossovers if row["efficiency"] == "expected"]
+    if not expected:
         return ""
-    best = max((row for row in assumed if row["hardware"] == assumed[0]["hardware"]), key=lambda r: r["best_speedup"])
+    best = max((row for row in expected if row["hardware"] == expected[0]["hardware"]), key=lambda r: r["best_speedup"])
     gain = f"{significant(best['best_speedup'])} times with {best['proposer']}"
     return f"; with the same acceptance {best['model']} on one {best['hardware']} would run at {gain}{_until(best)}"
 

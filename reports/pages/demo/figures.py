@@ -100,6 +100,6 @@ def placement(result: Row, *, order: Sequence[str]) -> Iterator[Figure]:
                 order=order,
                 highest=1.05 * max(1.0, float(rows["speedup"].max())),
             ),
-            see="Diamonds mark the largest batch that still gains; solid lines are the efficiency assumed, dashed "
+            see="Diamonds mark the largest batch that still gains; solid lines are the efficiency expected, dashed "
             "ones a GPU that reaches its data sheet.",
         )
