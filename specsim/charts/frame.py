@@ -18,12 +18,14 @@ def data(
     chart: str,
     text: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    gaps: Sequence[str] = (),
     flags: Sequence[str] = (),
     scale: Mapping[str, float] | None = None,
 ) -> alt.InlineData:
     """The asked columns of a frame as inline data; other columns are left out.
 
-    `scale` names number columns that are shown in another unit than SI, such as seconds as milliseconds.
+    `scale` names number columns that are shown in another unit than SI, such as seconds as milliseconds; `gaps` are
+    number columns in which values may be missing.
 
     Raises
     ------
@@ -36,7 +38,7 @@ def data(
     Traceback (most recent call last):
     specsim.errors.InputError: speedup needs the column 'c'; the frame has a, b
     """
-    for column in (*text, *numbers, *flags):
+    for column in (*text, *numbers, *gaps, *flags):
         if column not in frame.columns:
             raise InputError(f"{chart} needs the column {column!r}; the frame has {', '.join(map(str, frame.columns))}")
     if frame.empty:
@@ -44,8 +46,34 @@ def data(
     kept: dict[str, Any] = {column: frame[column].astype(str).to_numpy() for column in text}
     kept |= {column: frame[column].astype(bool).to_numpy() for column in flags}
     kept |= {column: _finite(frame[column], chart=chart) * (scale or {}).get(column, 1) for column in numbers}
+    for column in gaps:
+        present = frame[column].notna().to_numpy()
+        values = _finite(frame[column].where(present, 0), chart=chart).astype(object)
+        values[~present] = None
+        kept[column] = values
     rows: list[dict[str, Any]] = pd.DataFrame(kept).to_dict("records")  # type: ignore[assignment]
     return alt.InlineData(values=rows)
+
+
+def once(frame: pd.DataFrame, columns: Sequence[str], *, chart: str) -> None:
+    """Refuse a frame that has two rows for one place in the chart: they would hide each other.
+
+    Raises
+    ------
+    InputError
+        Two rows are equal in all of `columns`.
+
+    Examples
+    --------
+    >>> once(pd.DataFrame({"batch": [1, 8, 8]}), ["batch"], chart="speedup")
+    Traceback (most recent call last):
+    specsim.errors.InputError: speedup needs one row for each batch, got 2 for 8
+    """
+    rows = frame.groupby(list(columns), sort=False).size()
+    if rows.max() > 1:
+        place = rows.idxmax()
+        where = ", ".join(map(str, place if isinstance(place, tuple) else (place,)))
+        raise InputError(f"{chart} needs one row for each {' and '.join(columns)}, got {rows.max()} for {where}")
 
 
 def names(frame: pd.DataFrame, column: str) -> list[str]:
@@ -64,12 +92,13 @@ def coloured(frame: pd.DataFrame, column: str, *, order: Sequence[str] | None) -
     return alt.Color(f"{column}:N", scale=scale, legend=legend(names(frame, column)))
 
 
-def legend(entries: Sequence[str]) -> alt.Legend:
+def legend(entries: Sequence[str], **options: Any) -> alt.Legend:
     """A legend in as many columns as there is room for, also when the chart is as wide as its container."""
     column = 7 * max(map(len, entries)) + 44
     # The container's width, not the plot's: Vega settles the plot's width only after it has laid the legend out.
     room = "(containerSize()[0] ? containerSize()[0] - 60 : width)"
-    return alt.Legend(values=list(entries), columns=alt.ExprRef(f"width > 0 ? max(1, floor({room} / {column})) : 1"))
+    columns = alt.ExprRef(f"width > 0 ? max(1, floor({room} / {column})) : 1")
+    return alt.Legend(values=list(entries), columns=columns, **options)
 
 
 def tip(field: str, title: str, form: str | None = None) -> alt.Tooltip:
@@ -99,9 +128,9 @@ def doubling(frame: pd.DataFrame, column: str, *, title: str) -> alt.X:
     return alt.X(f"{column}:Q", scale=alt.Scale(type="log", base=2, nice=False, padding=12), axis=axis)
 
 
-def even() -> alt.Chart:
+def even(channel: type[alt.XDatum | alt.YDatum] = alt.YDatum) -> alt.Chart:
     """The dashed line at a speedup of 1, where speculation neither gains nor loses."""
-    rule: alt.Chart = alt.Chart(alt.InlineData(values=[{}])).mark_rule(style="guide").encode(alt.YDatum(1))
+    rule: alt.Chart = alt.Chart(alt.InlineData(values=[{}])).mark_rule(style="guide").encode(channel(1))
     return rule
 
 

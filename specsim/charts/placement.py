@@ -11,7 +11,7 @@ from specsim.charts.frame import coloured, data, described, doubling, even, lege
 from specsim.charts.theme import finish
 
 KEYS = ["hardware", "model", "proposer", "efficiency"]
-EFFICIENCIES = ["assumed", "ideal"]
+EFFICIENCIES = ["expected", "ideal"]
 
 
 def speedup_by_batch(
@@ -28,7 +28,7 @@ def speedup_by_batch(
     ----------
     frame : pandas.DataFrame
         One row per drafter, efficiency and batch. Columns: `hardware`, `model`, `proposer` (names), `gamma` [1],
-        `efficiency` ("ideal": the data sheet's peaks; "assumed": a fraction of them and an overhead per pass),
+        `efficiency` ("ideal": the data sheet's peaks; "expected": what measured kernels reach, with overheads),
         `batch` [1], `speedup` [1].
     crossover : pandas.DataFrame, optional
         Where lines meet 1. Columns: the names above, `gamma`, and `crossover_batch`
@@ -43,7 +43,7 @@ def speedup_by_batch(
     Returns
     -------
     altair.LayerChart
-        Solid lines are assumed efficiency, dashed ideal; diamonds are crossovers.
+        Solid lines are the expected efficiency, dashed ideal; diamonds are crossovers.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def speedup_by_batch(
         *([] if crossover is None else [_diamonds(crossover, colour)]),
         title=title,
         description=f"Line chart of the speedup over plain decoding against batch size, {title}, for "
-        f"{described(frame, 'proposer')}, at ideal and assumed efficiency; a dashed line marks a speedup of 1.",
+        f"{described(frame, 'proposer')}, at ideal and expected efficiency; a dashed line marks a speedup of 1.",
         theme=theme,
     )
 

@@ -23,7 +23,8 @@ COLOURS: dict[str, dict[str, Any]] = {
         "grid": "#e6e9ef",
         "axis": "#c3c9d4",
         "category": ["#1B63D6", "#A8320A", "#12A37A", "#D05FBD", "#343A4C", "#A39400"],
-        "parts": ["#CC8A00", "#47536B", "#8FA3BF", "#CBD3DF"],
+        "parts": ["#CC8A00", "#47536B", "#8FA3BF", "#CBD3DF", "#A8320A", "#12A37A"],
+        "diverging": ["#E79A7C", "#F4F5F7", "#8DB7F0"],
     },
     "dark": {
         "background": "#15181d",
@@ -32,7 +33,8 @@ COLOURS: dict[str, dict[str, Any]] = {
         "grid": "#2a2f39",
         "axis": "#4a5261",
         "category": ["#3F9BF5", "#EE6C45", "#6DE8B4", "#E6C2F2", "#868C99", "#F7B82A"],
-        "parts": ["#F0B23E", "#93A6C6", "#62728E", "#414B5C"],
+        "parts": ["#F0B23E", "#93A6C6", "#62728E", "#414B5C", "#C4512F", "#3FA98A"],
+        "diverging": ["#8F3F22", "#262B34", "#245C9E"],
     },
 }
 
@@ -77,11 +79,16 @@ def config(theme: str = "light") -> dict[str, Any]:
         "axis": _axis(colours),
         "axisBand": {"grid": False},
         "legend": _legend(colours),
-        "range": {"category": colours["category"], "ordinal": colours["parts"]},
+        "range": {
+            "category": colours["category"],
+            "ordinal": colours["parts"],
+            "diverging": colours["diverging"],
+        },
         "mark": {"color": colours["category"][0]},
         "line": {"strokeWidth": 2.25, "strokeCap": "round"},
         "point": {"filled": True, "size": 64, "opacity": 1},
         "bar": {"cornerRadius": 1},
+        "text": {"color": colours["text"], "fontSize": 12},
         "style": _styles(colours),
     }
 
@@ -89,6 +96,25 @@ def config(theme: str = "light") -> dict[str, Any]:
 def finish(*layers: alt.Chart, title: str, description: str, theme: str) -> alt.LayerChart:
     """The layers as one chart with its title, its alternative text and its theme's config."""
     return alt.LayerChart(layer=list(layers), title=title, description=description, config=config(theme))
+
+
+def stacked(*charts: alt.LayerChart) -> alt.VConcatChart:
+    """Finished charts of one theme, one below the other.
+
+    Examples
+    --------
+    >>> one = finish(alt.Chart().mark_rule(), title="One", description="A rule.", theme="light")
+    >>> both = stacked(one, one)
+    >>> len(both.vconcat), both.config == one.config, both.description
+    (2, True, 'A rule. A rule.')
+    """
+    plain = [chart.copy(deep=False) for chart in charts]
+    for chart in plain:
+        chart.config = alt.Undefined
+    described = " ".join(str(chart.description) for chart in charts)
+    together = alt.VConcatChart(vconcat=plain, spacing=36, description=described, config=charts[0].config)
+    apart: alt.VConcatChart = together.resolve_scale(color="independent", shape="independent")
+    return apart
 
 
 def _axis(colours: dict[str, Any]) -> dict[str, Any]:
@@ -117,6 +143,8 @@ def _legend(colours: dict[str, Any]) -> dict[str, Any]:
         "labelColor": colours["text"],
         "labelFontSize": 12,
         "labelLimit": {"expr": "max(80, width - 20)"},
+        "symbolBaseFillColor": colours["muted"],
+        "symbolBaseStrokeColor": colours["muted"],
         "symbolSize": 90,
         "symbolStrokeWidth": 2.25,
         "columnPadding": 18,
@@ -131,5 +159,8 @@ def _styles(colours: dict[str, Any]) -> dict[str, Any]:
         "guide": {"color": colours["muted"], "strokeWidth": 1.25, "strokeDash": [5, 4]},
         "band": {"fillOpacity": 0.14, "strokeOpacity": 0},
         "interval": {"strokeWidth": 1.75, "strokeOpacity": 0.75},
+        "boundary": {"color": colours["text"], "strokeWidth": 2.5, "strokeCap": "butt"},
+        "halo": {"stroke": colours["background"], "strokeWidth": 4},
+        "neutral": {"color": colours["muted"]},
         "neutral-band": {"color": colours["muted"], "fillOpacity": 0.2, "strokeOpacity": 0},
     }

@@ -24,13 +24,13 @@ def list_rows(as_json: bool) -> None:
     gpus = [rows.hardware(name) for name in rows.hardware_names()]
     models = [rows.model(name) for name in rows.model_names()]
     gpu_table = table(
-        ["hardware", "memory", "bandwidth", "bfloat16 dense"],
+        ["hardware", "memory", "bandwidth", "dense peak"],
         [
             (
                 gpu.name,
                 human(gpu.memory_bytes, "B"),
                 human(gpu.bandwidth_bytes_per_second, "B/s"),
-                human(gpu.flop_per_second["bfloat16"], "FLOP/s"),
+                human(gpu.peak(gpu.best_dtype), "FLOP/s"),
             )
             for gpu in gpus
         ],

@@ -19,10 +19,13 @@ COMMANDS = {
     "fit": "specsim.cli.fit:fit",
     "tree": "specsim.cli.tree:tree",
     "catalog": "specsim.cli.catalog:catalog",
+    "plan": "specsim.cli.plan:plan_command",
+    "sweep": "specsim.cli.sweep:sweep_command",
     "step": "specsim.cli.step:step",
     "crossover": "specsim.cli.crossover:crossover",
     "simulate": "specsim.cli.simulate:simulate",
     "calibrate": "specsim.cli.calibrate:calibrate",
+    "conform": "specsim.cli.conform:conform",
 }
 """Subcommands of this package; loaded when asked for, so that `specsim tau` starts fast."""
 

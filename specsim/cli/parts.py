@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -12,34 +11,91 @@ from specsim import catalog
 from specsim.acceptance import Acceptance
 from specsim.errors import InputError
 from specsim.roofline import Efficiency, Roofline
+from specsim.units import human
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def pass_options(command: Command) -> Command:
-    """Add `--model --hardware --ideal --context`: what a forward pass runs on."""
-    options = (
-        click.option("--model", required=True, help="Catalogue name, or a Hugging Face config.json."),
-        click.option("--hardware", required=True, help="Catalogue name; see `specsim catalog list`."),
+    """Add `--model --hardware --context --tensor-parallel --ideal --kernels`: what a forward pass runs on."""
+    model = click.option("--model", required=True, help="Catalogue name, or a Hugging Face config.json.")
+    return options(model, *machine_options())(command)
+
+
+def options(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, shown in their order."""
+
+    def decorated(command: Command) -> Command:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorated
+
+
+def machine_options() -> tuple[Callable[[Command], Command], ...]:
+    """All of `pass_options` but the model."""
+    return (
+        click.option("--hardware", required=True, help="Catalogue name (`specsim catalog list`), or a .toml file."),
         click.option("--context", type=int, default=1024, show_default=True, help="Cached tokens per sequence."),
-        click.option("--ideal", is_flag=True, help="Datasheet peaks, no losses, instead of the assumed efficiency."),
+        click.option("--tensor-parallel", help="GPUs that share every layer."),
+        click.option("--ideal", is_flag=True, help="Datasheet peaks without losses."),
+        click.option("--kernels", help="Engine whose measured kernels were fitted: vllm, sglang, trtllm."),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
-def roofline(model: str, hardware: str, *, ideal: bool) -> Roofline:
+def roofline(
+    model: str | catalog.ModelShape, hardware: str, *, ideal: bool, kernels: str | None, tensor_parallel: str | None
+) -> Roofline:
     """The pass that `pass_options` describe."""
-    shape = catalog.ModelShape.from_config(model) if Path(model).suffix == ".json" else catalog.model(model)
-    gpu = catalog.hardware(hardware)
-    efficiency = Efficiency.ideal() if ideal else Efficiency.assumed(gpu)
-    return Roofline(model=shape, hardware=gpu, efficiency=efficiency)
+    gpu = catalog.hardware_from(hardware)
+    one_pass = Roofline(
+        model=catalog.model_from(model) if isinstance(model, str) else model,
+        hardware=gpu,
+        efficiency=efficiency(gpu, ideal=ideal, kernels=kernels) or Efficiency.default(gpu),
+        tensor_parallel=degree(tensor_parallel),
+    )
+    _check_fits(one_pass)
+    return one_pass
+
+
+def _check_fits(one_pass: Roofline) -> None:
+    """Refuse weights that the accelerators do not hold: a pass over them has no meaning."""
+    share = one_pass.model.weight_bytes / one_pass.tensor_parallel
+    if share > one_pass.hardware.memory_bytes:
+        raise InputError(
+            f"{one_pass.model.name} must fit its accelerators, got {human(share, 'B')} of weights on each of "
+            f"{one_pass.tensor_parallel} {one_pass.hardware.name} with {human(one_pass.hardware.memory_bytes, 'B')}: "
+            "give more by --tensor-parallel"
+        )
+
+
+def degree(text: str | None) -> int:
+    """One tensor-parallel degree; 1 where none is given.
+
+    Examples
+    --------
+    >>> degree(None), degree("4")
+    (1, 4)
+    """
+    given = integers("tensor-parallel", text or "1")
+    if len(given) != 1:
+        raise InputError(f"tensor-parallel must be one whole number, got {text!r}")
+    return given[0]
+
+
+def efficiency(gpu: catalog.Hardware, *, ideal: bool, kernels: str | None) -> Efficiency | None:
+    """What `--ideal` or `--kernels` ask for; None for the best that is known."""
+    if ideal and kernels is not None:
+        raise InputError("give one of --ideal and --kernels, got both")
+    if ideal:
+        return Efficiency.ideal()
+    return None if kernels is None else Efficiency.fitted(gpu.name, engine=kernels)
 
 
 def law_options(command: Command) -> Command:
     """Add `--alpha --decay --beta --markov`: the law of the accepted length."""
-    options = (
+    return options(
         click.option("--alpha", help="Acceptance probability, or several by depth: 0.8,0.7,0.6."),
         click.option("--decay", nargs=2, type=float, metavar="A B", help="Falls with depth: A * B^(k-1)."),
         click.option("--beta", nargs=2, type=float, metavar="A B", help="Differs from round to round: Beta(A, B)."),
@@ -50,10 +106,7 @@ def law_options(command: Command) -> Command:
             metavar="START STAY_GOOD STAY_BAD GOOD BAD",
             help="Two states: P(start good), P(stay good), P(stay bad), acceptance in each.",
         ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )(command)
 
 
 def law(
@@ -87,7 +140,7 @@ def law(
     return acceptance(str(alpha))
 
 
-def acceptance(text: str) -> Acceptance:
+def acceptance(text: str, *, beyond: str = "raise") -> Acceptance:
     """`0.7` is constant; `0.8,0.7,0.6` is by depth.
 
     Examples
@@ -99,7 +152,7 @@ def acceptance(text: str) -> Acceptance:
         values = [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"alpha must be a number or numbers separated by commas, got {text!r}") from None
-    return Acceptance.constant(values[0]) if len(values) == 1 else Acceptance.by_depth(values)
+    return Acceptance.constant(values[0]) if len(values) == 1 else Acceptance.by_depth(values, beyond=beyond)
 
 
 def deepest(text: str, *, limit: int) -> int:

@@ -42,10 +42,24 @@ PLACED = {
     "model": "8B",
     "proposer": ["ngram", "ngram", "ngram", "ngram"],
     "gamma": 4,
-    "efficiency": ["ideal", "ideal", "assumed", "assumed"],
+    "efficiency": ["ideal", "ideal", "expected", "expected"],
     "batch": [1, 64, 1, 64],
     "speedup": [2.0, 1.1, 1.9, 0.8],
 }
+RANKED = {
+    "method": ["ngram", "plain", "eagle3"],
+    "bound": ["memory", "memory", "compute"],
+    "gamma": [4, 0, 5],
+    "nodes": [4, 0, 60],
+    "tensor_parallel": 1,
+    "E_tokens": [1.9, 1.0, 5.0],
+    "speedup_low": [1.1, None, 2.0],
+    "speedup_high": [1.9, None, 4.0],
+    "user_tokens_per_second": [240.0, 160.0, 480.0],
+    "device_tokens_per_second": [240.0, 160.0, 480.0],
+    "speedup": [1.5, 1.0, 3.0],
+}
+SWEPT = {"batch": [1, 8, 64, 512], "fits": [True, True, True, False], "speedup": [2.0, 1.6, 1.1, 0.7]}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "acceptance_by_depth": (
         {
@@ -58,6 +72,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "high": [0.76, 0.85, 0.94],
         },
         {},
+    ),
+    "drafters_by_speedup": (RANKED, {}),
+    "gain_by_batch": ({"method": "ngram", **SWEPT}, {"by": "method"}),
+    "gain_by_batch_and_context": ({"context": 1024, **SWEPT}, {}),
+    "pass_parts_by_tokens": (
+        {"tokens": [1, 1, 2, 2], "part": ["mlp", "attention", "mlp", "attention"], "seconds": [4e-3, 1e-3, 4e-3, 2e-3]},
+        {"ridge": 280.0},
     ),
     "pass_seconds_by_tokens": (
         {
@@ -94,6 +115,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "speedup_by_gamma": (
         {"proposer": ["ngram", "ngram", "early exit"], "gamma": [1, 2, 1], "speedup": [1.2, 1.4, 0.9], **INTERVALS},
         {},
+    ),
+    "speedup_sensitivity": (
+        {
+            "name": ["acceptance", "batch"],
+            "low_input": ["0.7", "4"],
+            "high_input": ["0.8", "16"],
+            "low": [1.9, 2.3],
+            "high": [2.4, 2.0],
+        },
+        {"speedup": 2.1},
     ),
 }
 each_chart = pytest.mark.parametrize("name", sorted(CASES))
@@ -152,10 +183,10 @@ def test_chart_says_what_it_shows(name: str) -> None:
     assert len(found(spec, "tooltip")[0]) >= 3
 
 
-@pytest.mark.parametrize("name", ["pass_seconds_by_tokens", "round_parts"])
+@pytest.mark.parametrize("name", ["pass_parts_by_tokens", "pass_seconds_by_tokens", "round_parts"])
 def test_seconds_are_shown_in_the_unit_that_the_axis_names(name: str) -> None:
     spec = built(name).to_dict()
-    rows = [row for values in spec["datasets"].values() for row in values]
+    rows = [row for values in spec["datasets"].values() for row in values if "seconds" in row]
     assert {round(row["seconds"], 9) for row in rows} == {round(1000 * value, 9) for value in CASES[name][0]["seconds"]}
     assert any("[ms]" in json.dumps(axis) for key in ("x", "y") for axis in found(spec, key))
 
@@ -281,11 +312,18 @@ def test_colours_stand_out_from_the_background(look: str) -> None:
 
 
 @pytest.mark.parametrize("look", sorted(theme.COLOURS))
+def test_numbers_are_read_on_every_colour_of_a_map(look: str) -> None:
+    colours = theme.COLOURS[look]
+    assert min(contrast(colours["text"], colour) for colour in colours["diverging"]) >= 4.5
+
+
+@pytest.mark.parametrize("look", sorted(theme.COLOURS))
 @pytest.mark.parametrize("sight", sorted(SIGHT))
 def test_colours_stay_apart_for_every_kind_of_sight(look: str, sight: str) -> None:
     """20 units of L*a*b* is an order of magnitude above a just noticeable difference (about 2.3)."""
     assert closest(theme.COLOURS[look]["category"], sight) >= 20
     assert closest(theme.COLOURS[look]["parts"], sight) >= 15
+    assert closest(theme.COLOURS[look]["diverging"], sight) >= 15
 
 
 def test_the_colour_test_sees_a_palette_that_is_not_safe() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from specsim.cli import main as frame
 from specsim.cli.main import COMMANDS, specsim
+from specsim.drafters import METHODS
 from specsim.records import read_records
 
 LLAMA = ("--model", "Llama-3.1-8B", "--hardware", "H100-SXM")
@@ -89,6 +90,74 @@ def test_a_group_without_a_command_shows_its_help(cli):
         assert "error" not in ran.err
 
 
+def test_step_of_bare_weights_is_the_textbook_sum(cli):
+    """16 GB on an H100: 4.776 ms, 209.4 tokens a second, compute-bound from 295.2 tokens on."""
+    words = ("step", "--weight-bytes", 16e9, "--hardware", "H100-SXM", "--ideal", "--context", 0)
+    result = cli(*words, "--json").result
+    assert result["step_seconds"] == pytest.approx(16e9 / 3.35e12, rel=1e-6)
+    assert result["ridge_tokens"] == pytest.approx(989e12 / 3.35e12, rel=1e-6)
+    assert "4.776 ms to score 1 token(s) in each of 1 sequence(s), 209.4 tokens/s of plain decoding" in cli(*words).out
+    shared = cli(*words, "--tensor-parallel", 4, "--json").result["step_seconds"]
+    assert shared == pytest.approx(result["step_seconds"] / 4, rel=1e-5)  # rounded up to whole outputs
+
+
+def test_step_shows_the_ideal_beside_what_is_reached(cli):
+    words = ("step", "--model", "Llama-3.1-8B", "--hardware", "MI300X", "--tokens", 5, "--batch", 16)
+    ran = cli(*words, "--tensor-parallel", 2, "--json")
+    result = ran.result
+    assert sum(result["parts"].values()) == pytest.approx(result["step_seconds"], rel=1e-9)
+    assert result["parts"]["all_reduce"] > 0
+    assert result["ideal"]["step_seconds"] < result["step_seconds"]
+    assert ran.json["inputs"]["tensor_parallel"] == 2
+    assert ran.json["assumptions"] == [result["efficiency"]["source"]]
+    told = cli(*words).out
+    for part in ("mlp", "attention projections", "ideal: no losses"):
+        assert part in told
+
+
+PARD = ("--alpha", 0.7, "--gamma", 1, "--method", "pard")
+CROSSOVER = ("crossover", *LLAMA, "--ideal", "--max-batch", 256)
+
+
+def test_crossover_lists_the_batches_that_gain(cli):
+    ran = cli(*CROSSOVER, "--alpha", 0.5, "--gamma", 4, "--c", 0.1, "--context", 256, "--json")
+    result = ran.result
+    ((first, last),) = result["gaining_batches"]
+    assert (first, last) == (1, result["crossover_batch"])
+    assert last < 256
+    speeds = {row["batch"]: row["speedup"] for row in result["curve"]}
+    assert all((speed >= 1) == (batch <= last) for batch, speed in speeds.items())
+    assert max(speeds) == 256
+    assert (
+        f"Drafting 4 tokens pays at batch 1 to {last};"
+        in cli(*CROSSOVER, "--alpha", 0.5, "--gamma", 4, "--c", 0.1, "--context", 256).out
+    )
+
+
+def test_crossover_beyond_the_largest_batch_is_null(cli):
+    words = (*CROSSOVER, "--alpha", 0.8, "--gamma", 2, "--context", 100_000)
+    result = cli(*words, "--json").result
+    assert result["crossover_batch"] is None
+    assert result["compute_bound_batch"] is None
+    told = " ".join(cli(*words).out.split())
+    assert "pays at batch 1 to 256, the largest looked at (256)" in told
+    assert "stays memory-bound at every batch" in told
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_crossover_with_every_drafter(cli, method):
+    ran = cli(*CROSSOVER, "--alpha", 0.7, "--gamma", 1, "--method", method, "--max-batch", 2, "--json")
+    assert ran.code in (0, 1)
+    assert ran.err == ""
+    assert [row["batch"] for row in ran.result["curve"]] == [1, 2]
+    assert (ran.code == 1) == (ran.result["crossover_batch"] == 0)
+
+
+def test_crossover_with_acceptance_by_depth_looks_no_deeper(cli):
+    result = cli(*CROSSOVER, "--alpha", "0.9,0.9,0.9", "--gamma", 2, "--json").result
+    assert {row["best_gamma"] for row in result["curve"][:4]} == {3}
+
+
 def test_crossover_says_no_with_exit_code_1(cli):
     ran = cli("crossover", *LLAMA, "--alpha", 0.01, "--gamma", 8, "--c", 0.5, "--json")
     assert ran.code == 1
@@ -129,7 +198,45 @@ def test_slow_predictions_and_names_in_brackets_read_as_they_are(cli, tmp_path, 
         (("step", "--model", "Llama-9", "--hardware", "H100-SXM"), "'Llama-9' is unknown; did you mean Llama-3"),
         (("step", "--model", "none.json", "--hardware", "H100-SXM"), "none.json"),
         (("step", *LLAMA, "--tokens", 0), "tokens must be at least 1, got 0"),
+        (("step", *LLAMA, "--weight-bytes", 1e9), "give one of --model and --weight-bytes"),
+        (("step", "--hardware", "H100-SXM"), "give one of --model and --weight-bytes"),
+        (("step", "--hardware", "H100-SXM", "--weight-bytes", -1), "weight-bytes must be above 0, got -1"),
+        (("step", "--model", "Llama-3.1-8B", "--hardware", "H1000"), "hardware 'H1000' is unknown; did you mean H"),
+        (("step", *LLAMA, "--ideal", "--batch", -1), "batch must be at least 1, got -1"),
+        (("step", *LLAMA, "--ideal", "--tensor-parallel", 3), "heads must be a multiple of tensor_parallel 3, got 32"),
+        (("step", *LLAMA, "--ideal", "--tensor-parallel", 0), "tensor_parallel must be at least 1, got 0"),
+        (
+            ("step", *LLAMA, "--ideal", "--tensor-parallel", "1,2"),
+            "tensor-parallel must be one whole number, got '1,2'",
+        ),
+        (
+            ("step", *LLAMA, "--ideal", "--tensor-parallel", "two"),
+            "tensor-parallel must be whole numbers separated by commas",
+        ),
+        (("step", *LLAMA, "--ideal", "--kernels", "vllm"), "give one of --ideal and --kernels, got both"),
+        (("step", *LLAMA, "--kernels", "tgi"), " is unknown; known: "),
+        (("step", "--model", "Llama-3.1-8B", "--hardware", "none.toml"), "none.toml: cannot be read"),
         (("crossover", *LLAMA, "--alpha", "0.7", "--gamma", 0), "gamma must be at least 1, got 0"),
+        ((*CROSSOVER, "--alpha", "0.7,0.6", "--gamma", 3), "gamma must be in 0..2"),
+        ((*CROSSOVER, "--alpha", "1.2", "--gamma", 3), "alpha must be in [0, 1], got 1.2"),
+        ((*CROSSOVER, "--alpha", "0.7", "--gamma", 3, "--c", -1), "c must be at least 0, got -1"),
+        ((*CROSSOVER, "--alpha", "0.7", "--gamma", 3, "--max-batch", 0), "max_batch must be at least 1, got 0"),
+        (
+            (*CROSSOVER, "--alpha", "0.7", "--gamma", 3, "--c", 0.1, "--method", "eagle3"),
+            "give one of --c and --method, got both",
+        ),
+        (
+            (*CROSSOVER, "--alpha", "0.7", "--gamma", 3, "--method", "eagle4"),
+            "method 'eagle4' is unknown; did you mean eagle",
+        ),
+        (
+            (*CROSSOVER, "--alpha", "0.7", "--gamma", 9, "--method", "medusa"),
+            "gamma must be at most 5 for medusa, got 9",
+        ),
+        (
+            ("crossover", "--model", "DeepSeek-V3", "--hardware", "MI300X", "--tensor-parallel", 8, *PARD),
+            "no smaller model of the catalogue has the 129280 tokens of DeepSeek-V3",
+        ),
         (("simulate", "rounds", "--alpha", "0.7", "--gamma", 4, "--rounds", 0), "rounds must be at least 1, got 0"),
         (("simulate", "records", "x.jsonl", "--alpha", "0.7", "--rounds", 0), "rounds must be at least 1, got 0"),
         (("simulate", "records", "x.jsonl", "--alpha", "0.7", "--requests", 0), "requests must be at least 1, got 0"),

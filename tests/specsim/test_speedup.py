@@ -1,7 +1,9 @@
 """Speedup: Leviathan's theorem as the limit, brute force, and simulation."""
 
 from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from specsim.errors import InputError
 from specsim.roofline import Efficiency, Roofline, Staircase
 from specsim.scenario import Scenario
 from specsim.simulate import simulate_records
-from specsim.speedup import best_gamma, crossover_batch, speedup, tokens_per_second
+from specsim.speedup import best_gamma, crossover_batch, gaining_batches, speedup, speedups, tokens_per_second
 
 GPU = catalog.hardware("H100-SXM")
 IDEAL = Roofline(model=catalog.model("Llama-3.1-8B"), hardware=GPU, efficiency=Efficiency.ideal())
@@ -88,6 +90,58 @@ def test_crossover_is_0_when_nothing_gains_and_none_when_the_cache_dominates():
     assert crossover_batch(on_gpu(0.05, c=0.5), max_batch=64) == 0
     drafter = RatioDrafter(c=0.02, step=IDEAL)  # it keeps no long cache of its own
     assert crossover_batch(on_gpu(drafter=drafter, context=100_000)) is None
+
+
+MIXTURE = Roofline(model=catalog.model("Qwen3-30B-A3B"), hardware=GPU, efficiency=Efficiency.ideal())
+
+
+def test_many_batches_at_once_are_as_many_scenarios():
+    lookup = MeasuredDrafter(name="ngram", per_round_seconds=1e-3, per_token_seconds=1e-4, proposed=(0.7, 0.4))
+    extras = {"host_seconds": 0.001, "sample_seconds": 0.002, "sample_per_token_seconds": 0.0005, "context": 300}
+    for scenario in (on_gpu(**extras), on_gpu(drafter=lookup, **extras), on_gpu(gamma=0), on_gpu(target=MIXTURE)):
+        batches = np.array([[1, 7], [64, 3000]])
+        by_hand = [[speedup(replace(scenario, batch=int(batch))) for batch in row] for row in batches]
+        assert speedups(scenario, batch=batches) == pytest.approx(np.array(by_hand), rel=1e-12)
+
+
+def brute_force(scenario, *, max_batch):
+    return [batch for batch in range(1, max_batch + 1) if speedup(replace(scenario, batch=batch)) >= 1]
+
+
+PADDED = replace(Efficiency.assumed(GPU), graph_sizes=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512))
+KINDS = {
+    "dense": on_gpu(c=0.05),
+    "dense, one step": on_gpu(0.3, c=0.5),
+    "padded, so gains come and go": on_gpu(0.35, c=0.1, target=replace(IDEAL, efficiency=PADDED)),
+    "mixture": on_gpu(0.55, c=0.05, target=MIXTURE),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("max_batch", [1, 2, 37, 200])
+def test_gaining_batches_and_the_crossover_by_brute_force(kind, max_batch):
+    scenario = KINDS[kind]
+    gains = brute_force(scenario, max_batch=max_batch)
+    ranges = gaining_batches(scenario, max_batch=max_batch)
+    assert [batch for first, last in ranges for batch in range(first, last + 1)] == gains
+    assert all(before[1] + 1 < after[0] for before, after in pairwise(ranges))
+    last = gains[-1] if gains else 0
+    assert crossover_batch(scenario, max_batch=max_batch) == (None if last == max_batch else last)
+
+
+def test_a_mixture_gains_at_one_sequence_loses_at_few_and_gains_at_many():
+    """MoESD, arXiv 2505.19645: drafts wake experts that plain decoding does not read, until all are read anyway."""
+    scenario = on_gpu(0.65, c=0.05, target=MIXTURE, gamma=1)
+    speeds = speedups(scenario, batch=np.arange(1, 4097))
+    lowest = int(speeds[:64].argmin())
+    highest = lowest + int(speeds[lowest:].argmax())
+    assert 0 < lowest < highest < 4095  # falls, rises, falls
+    (first, few), (many, last) = gaining_batches(scenario, max_batch=4096)
+    assert first == 1
+    assert few < lowest + 1 < many < highest + 1 < last < 4096
+    dense = on_gpu(0.65, c=0.05, gamma=1)
+    assert (np.diff(speedups(dense, batch=np.arange(1, 4097))) <= 1e-12).all()
+    assert len(gaining_batches(dense, max_batch=4096)) == 1
 
 
 def test_bad_questions():
