@@ -12,10 +12,7 @@ from specsim.acceptance import Acceptance
 from specsim.checks import FloatArray, IntArray
 from specsim.cost import drafted_pmf, verify_seconds
 from specsim.drafters import Drafter
-from specsim.roofline import Count, PassCost
-
-BLOCK = 16_384
-"""Scenarios whose arrays stay in a cache together."""
+from specsim.roofline import Count, PassCost, by_block
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -128,18 +125,12 @@ def _tokens(acceptance: ArrayLike | Acceptance, proposed: FloatArray, depths: In
         by_gamma = [1 + float(_survival(acceptance, proposed, gamma).sum()) for gamma in range(len(proposed) + 1)]
         return np.asarray(by_gamma)[depths]
     alpha = checks.probabilities("acceptance", acceptance)
-    shape = np.broadcast_shapes(alpha.shape, depths.shape)
-    alphas, gammas = np.broadcast_to(alpha, shape).ravel(), np.broadcast_to(depths, shape).ravel()
-    tokens = np.empty(alphas.size)
-    for start in range(0, tokens.size, BLOCK):
-        block = slice(start, start + BLOCK)
-        tokens[block] = 1 + _accepted(alphas[block], gammas[block], proposed)
-    return tokens.reshape(shape)
+    return 1 + by_block(lambda alphas, gammas: _accepted(alphas, gammas, proposed), alpha, depths)
 
 
 def _accepted(alpha: FloatArray, depths: IntArray, proposed: FloatArray) -> FloatArray:
-    """Horner's scheme: alpha (c_1 + alpha (c_2 + ...)) with the chances c_k of gamma or less, all flat [1]."""
-    accepted = np.zeros(alpha.size)
+    """Horner's scheme: alpha (c_1 + alpha (c_2 + ...)) with the chances c_k of gamma or less [1]."""
+    accepted = np.zeros(alpha.shape)
     for k in range(len(proposed), 0, -1):
         accepted += proposed[k - 1] * (depths >= k)
         accepted *= alpha

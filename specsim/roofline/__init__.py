@@ -1,5 +1,6 @@
 """Seconds of one forward pass: the roofline with fitted losses, or a staircase of measured points."""
 
+from specsim.roofline.blocks import by_block
 from specsim.roofline.efficiency import ASSUMED, Efficiency
 from specsim.roofline.experts import expected_distinct_experts
 from specsim.roofline.fitted import fitted_names, kernel_laws
@@ -19,6 +20,7 @@ __all__ = [
     "Staircase",
     "Work",
     "all_reduce_seconds",
+    "by_block",
     "cache_work",
     "expected_distinct_experts",
     "fitted_names",

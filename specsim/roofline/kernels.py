@@ -12,7 +12,7 @@ from specsim.checks import FloatArray, IntArray
 from specsim.roofline.laws import KernelLaws
 from specsim.roofline.work import part_name
 
-GEMM_TABLES = {"bfloat16": "bfloat16", "float16": "bfloat16", "float8": "fp8"}
+GEMM_TABLES = {"bfloat16": "bfloat16", "float16": "bfloat16", "float8": "fp8", "float4": "nvfp4"}
 """Number format of the multiplications, and the fitted law that holds for it."""
 
 
@@ -52,6 +52,7 @@ def matrix_seconds(
             bytes_per_weight=model.expert_matrices[0].bytes_per_weight,
             distribution="power_law" if expert_skew else "balanced",
             tensor_parallel=tensor_parallel,
+            dtype=table if table in laws.experts.kernels else "bfloat16",
         )
         parts["experts"] = model.experts.layers * once
     return dict(parts)
@@ -76,7 +77,8 @@ def attention_seconds(
             hardware,
             batch=batch,
             tokens=tokens,
-            context=mine.cached_tokens(context),
+            context=context,
+            window=mine.window,
             heads=mine.heads,
             kv_heads=mine.kv_heads,
             key_dim=mine.key_dim,

@@ -15,5 +15,5 @@ class PassCost(Protocol):
     """What one forward pass of a model costs."""
 
     def pass_seconds(self, *, tokens: Count, batch: Count = 1, context: Count = 0) -> Seconds:
-        """Seconds of a pass over `tokens` in each of `batch` sequences with `context` tokens cached; they broadcast [s]."""
+        """Seconds of a pass over `tokens` in each of `batch` sequences, `context` tokens cached; they broadcast [s]."""
         ...

@@ -10,6 +10,7 @@ from specsim import checks
 from specsim.catalog import Hardware, ModelShape
 from specsim.checks import FloatArray, IntArray
 from specsim.errors import InputError
+from specsim.roofline.blocks import by_block
 from specsim.roofline.distinct import by_distinct
 from specsim.roofline.efficiency import Efficiency
 from specsim.roofline.kernels import attention_seconds, matrix_seconds
@@ -144,6 +145,9 @@ class Roofline:
 
     def cache_seconds(self, *, tokens: IntArray, batch: IntArray, context: IntArray) -> FloatArray:
         """Attention over the cache [s]."""
+        return by_block(self._cache_seconds, tokens, batch, context)
+
+    def _cache_seconds(self, tokens: IntArray, batch: IntArray, context: IntArray) -> FloatArray:
         laws = self.efficiency.kernels
         if laws is None:
             return self._limited(self._cache_work(tokens, batch, context))

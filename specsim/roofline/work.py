@@ -124,7 +124,9 @@ def cache_work(
     for block in model.attention:
         mine = block.sharded(tensor_parallel)
         pairs = sequences * np.asarray(mine.cached_tokens(context), dtype=np.float64) * mine.layers
-        work += Work(read_bytes=pairs * mine.kv_bytes_per_token * reads, flop=pairs * scored * float(mine.flop_per_pair))
+        work += Work(
+            read_bytes=pairs * mine.kv_bytes_per_token * reads, flop=pairs * scored * float(mine.flop_per_pair)
+        )
     return work
 
 

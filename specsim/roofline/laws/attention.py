@@ -45,7 +45,7 @@ class AttentionLaw:
     >>> law = AttentionLaw(kernels={"grouped": AttentionKernel(processors=132)})
     >>> shape = dict(heads=32, kv_heads=8, key_dim=128, value_dim=128, kv_bytes_per_token=4096.0)
     >>> (1e6 * law.seconds(hardware("H100-SXM"), batch=32, tokens=1, context=[1024, 8192], **shape)).round(0)
-    array([ 62., 398.])
+    array([ 61., 396.])
     """
 
     kernels: Mapping[str, AttentionKernel]

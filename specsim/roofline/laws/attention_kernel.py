@@ -25,7 +25,10 @@ RANGES = {
     "size_192": (1e-3, 1e3),
     "size_256": (1e-3, 1e3),
     "item_seconds": (0.0, 1e-2),
-    "item_size_exponent": (-4.0, 4.0),
+    "item_64": (1e-3, 1e3),
+    "item_192": (1e-3, 1e3),
+    "item_256": (1e-3, 1e3),
+    "later_share": (1e-3, 10.0),
     "occupancy": (0.05, 20.0),
     "split_seconds": (0.0, 1e-2),
     "sum_fraction": (1e-6, 1e6),
@@ -51,8 +54,12 @@ class AttentionKernel:
         Least time of a thread block for one cached token of 128 numbers per head [s].
     size_64, size_192, size_256 : float
         What multiplies it at other sizes of a head, besides the size itself [1].
-    item_seconds, item_size_exponent : float
-        A thread block's start and end, which grows with this power of the head's size over 128 [s], [1].
+    item_seconds : float
+        A thread block's start and end, for heads of 128 numbers [s].
+    item_64, item_192, item_256 : float
+        What multiplies it at other sizes of a head [1].
+    later_share : float
+        Part of it that a block pays which follows another on its multiprocessor [1].
     occupancy : float
         Thread blocks that a multiprocessor runs side by side [1].
     split_seconds, sum_fraction : float
@@ -84,7 +91,10 @@ class AttentionKernel:
     size_192: float = 1.0
     size_256: float = 1.0
     item_seconds: float = 1.5e-6
-    item_size_exponent: float = 0.5
+    item_64: float = 0.8
+    item_192: float = 1.2
+    item_256: float = 1.4
+    later_share: float = 0.8
     occupancy: float = 1.0
     split_seconds: float = 2e-6
     sum_fraction: float = 1.0
@@ -118,11 +128,13 @@ def kernel_seconds(
     splits = SPLITS.reshape(-1, *[1] * items.ndim)
     waves = np.maximum(1.0, items * splits / (kernel.processors * kernel.occupancy))
     factor = float(np.interp(size, SIZES, (kernel.size_64, 1.0, kernel.size_192, kernel.size_256)))
+    start = float(np.interp(size, SIZES, (kernel.item_64, 1.0, kernel.item_192, kernel.item_256)))
     peak = kernel.flop_fraction * hardware.peak(hardware.best_dtype) / kernel.processors
     arithmetic = 2 * np.ceil(rows / QUERY_ROWS) * QUERY_ROWS * (key_dim + value_dim) / peak
     per_token = kernel.token_seconds * size / 128 * factor * passes + arithmetic
-    item = kernel.item_seconds * (size / 128) ** kernel.item_size_exponent
-    loop = waves * (item + np.ceil(context / splits / KEY_STEP) * KEY_STEP * per_token)
+    item = kernel.item_seconds * start
+    steps = np.ceil(context / splits / KEY_STEP) * KEY_STEP
+    loop = item * (1 + kernel.later_share * (waves - 1)) + waves * steps * per_token
     moved = read + 2 * heads * (key_dim + value_dim)
     fill = np.minimum(read / max(kernel.cached_fraction * hardware.l2_bytes, 1.0), 1e3)
     speedup = 1 + kernel.cached_speedup / (1 + fill**CACHE_SHARPNESS)

@@ -22,6 +22,10 @@ def soft_maximum_of(*times: FloatArray, knee: FloatArray | float) -> FloatArray:
     array([5., 3.])
     """
     high = np.maximum.reduce(np.broadcast_arrays(*times))
+    if len(times) == 2:  # one power less for each element: most kernels weigh memory against arithmetic alone
+        low = np.minimum(*times)
+        ratio = np.divide(low, high, out=np.zeros(high.shape), where=high > 0)
+        return np.asarray(high * (1 + ratio**knee) ** (1 / np.asarray(knee)))
     scale = np.where(high > 0, high, 1.0)
     total: FloatArray = np.sum(np.stack(np.broadcast_arrays(*[(time / scale) ** knee for time in times])), axis=0)
     return np.asarray(high * total ** (1 / np.asarray(knee)))
