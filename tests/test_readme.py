@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,12 @@ def test_every_command_is_in_the_readme():
 
     text = README.read_text()
     assert [name for name in [*COMMANDS, "demo", "validate"] if f"specsim {name}" not in text] == []
+
+
+def test_the_pasted_conformance_test_passes(tmp_path):
+    (pasted,) = (block for language, block in BLOCKS if language == "py" and "def test_lossless" in block)
+    (tmp_path / "test_pasted.py").write_text(pasted)
+    words = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-q", "test_pasted.py"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "conforms after 4000 tokens" in ran.stdout

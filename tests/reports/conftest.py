@@ -154,7 +154,7 @@ def synthetic_outcome(seed: int = 1) -> dict[str, Any]:
         "result": result,
         "assumptions": [
             "Acceptance at a depth does not depend on what was accepted before it, given that depth was reached.",
-            "Passes of the GPUs follow a roofline; 'expected' reads 80 % of bandwidth and 60 % of peak and adds 0.2 ms.",
+            "Passes of the GPUs follow a roofline; 'expected' reads 80 % of bandwidth, 60 % of peak and adds 0.2 ms.",
             "Acceptance measured here on the small model is carried to the large ones unchanged.",
         ],
         "version": "0.1.0",

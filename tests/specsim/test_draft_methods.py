@@ -51,7 +51,7 @@ DENSE, LARGE, MIXTURE = model("Llama-3.1-8B"), model("Llama-3.1-70B"), model("Qw
 TARGETS = {"dense 8B": (DENSE, 1), "dense 70B on 4": (LARGE, 4), "mixture": (MIXTURE, 1)}
 COPIED = ("ngram", "suffix", "rest", "lookahead")
 IN_ONE_PASS = ("medusa", "gloeckle", "pard", "p_eagle", "dflash", "dspark")
-ONE_BY_ONE = tuple(set(METHODS) - set(COPIED) - set(IN_ONE_PASS))
+ONE_BY_ONE = tuple(sorted(set(METHODS) - set(COPIED) - set(IN_ONE_PASS)))
 NO_WEIGHTS = (*COPIED, "draft_verify", "layer_skip", "sparse_kv")
 
 
