@@ -95,7 +95,7 @@ def _swept(
     asked: dict[str, list[Any]] | pd.DataFrame, *, efficiency: str, resume: Path | None, workers: int
 ) -> pd.DataFrame:
     pool: Any = nullcontext() if checks.integer("workers", workers, low=1) == 1 else ProcessPoolExecutor(workers)
-    with Progress(console=Console(file=sys.stderr), transient=True) as bar, pool as executor:
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar, pool as executor:
         task = bar.add_task("sweep", total=None)
         options: dict[str, Any] = {
             "efficiency": efficiency,
