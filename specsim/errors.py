@@ -1,5 +1,10 @@
 """The exceptions that specsim raises on purpose, each with the exit code that the command line gives it."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 
 class SpecsimError(Exception):
     """Base of every error that specsim raises on purpose."""
@@ -17,3 +22,21 @@ class InfeasibleError(SpecsimError):
     """The question was well posed and the answer is no; the message says what would make it feasible."""
 
     exit_code = 1
+
+
+class AdapterError(SpecsimError):
+    """What was plugged in broke its contract: a decoder that crashes or answers nonsense, an oracle without laws.
+
+    Parameters
+    ----------
+    message : str
+        One line.
+    recorded : sequence
+        What had been gathered until then, so that it is not lost.
+    """
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, recorded: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.recorded = tuple(recorded)
