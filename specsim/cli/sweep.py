@@ -95,7 +95,8 @@ def _swept(
     asked: dict[str, list[Any]] | pd.DataFrame, *, efficiency: str, resume: Path | None, workers: int
 ) -> pd.DataFrame:
     pool: Any = nullcontext() if checks.integer("workers", workers, low=1) == 1 else ProcessPoolExecutor(workers)
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar, pool as executor:
+    shown = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    with shown as bar, pool as executor:
         task = bar.add_task("sweep", total=None)
         options: dict[str, Any] = {
             "efficiency": efficiency,

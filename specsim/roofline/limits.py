@@ -9,6 +9,7 @@ import numpy as np
 from specsim import checks
 from specsim.catalog import Hardware
 from specsim.checks import FloatArray
+from specsim.roofline.laws.soft import soft_maximum_of
 
 
 def weight_read_seconds(hardware: Hardware, *, weight_bytes: float) -> float:
@@ -51,14 +52,14 @@ def soft_maximum(a: FloatArray, b: FloatArray, *, knee: float) -> FloatArray:
     >>> soft_maximum(np.array(3.0), np.array(4.0), knee=2.0)
     array(5.)
     """
-    high, low = np.maximum(a, b), np.minimum(a, b)
     if math.isinf(knee):
-        return high
+        return np.maximum(a, b)
+    if knee != 4.0:
+        return soft_maximum_of(a, b, knee=knee)
+    high, low = np.maximum(a, b), np.minimum(a, b)
     ratio = np.divide(low, high, out=np.zeros_like(high), where=high > 0)
-    if knee == 4.0:  # the assumed knee: two square roots are many times faster than a power
-        square = ratio * ratio
-        return np.asarray(high * np.sqrt(np.sqrt(1 + square * square)))
-    return np.asarray(high * (1 + ratio**knee) ** (1 / knee))
+    square = ratio * ratio  # the assumed knee: two square roots are many times faster than a power
+    return np.asarray(high * np.sqrt(np.sqrt(1 + square * square)))
 
 
 def all_reduce_seconds(

@@ -18,6 +18,8 @@ from specsim.stats.result import TestResult
 STAKES = (-0.8, -0.2, -0.05, 0.05, 0.2, 0.8)
 """The best stake of a fault that is just caught in n tokens goes as 1 / sqrt(n): about 0.7 at 1k, 0.05 at 256k."""
 
+ROUNDING = 1e-9
+"""Range over size below which a score is constant: what is left is rounding, and nothing to bet on."""
 DIRECTIONS = ("q", "sign", "residual", "overlap", "log_p", "argmax_p", "argmax_q", "previous", "seen")
 
 
@@ -160,11 +162,12 @@ def _log_factors(observed: Observed, tolerance: float) -> tuple[FloatArray, Floa
 
 
 def _gains(observed: Observed, direction: str) -> FloatArray:
-    """(g - E_p g) / range of g for every cell, in [-1, 1]; 0 where g is constant."""
+    """(g - E_p g) / range of g for every cell, in [-1, 1]; 0 where g is constant but for rounding."""
     g = scores(observed, direction)
     span = ranges(g, direction)
-    gains: FloatArray = np.divide(centred(g, observed.p), span, out=np.zeros_like(g), where=span > 0)
-    return gains
+    varies = span > ROUNDING * np.abs(g).max(axis=1, keepdims=True)
+    gains: FloatArray = np.divide(centred(g, observed.p), span, out=np.zeros_like(g), where=varies)
+    return gains.clip(-1.0, 1.0)
 
 
 def _log_mean(logs: FloatArray) -> FloatArray:

@@ -76,6 +76,17 @@ def test_within_the_tolerance_no_bet_gains(seed: int, tolerance: float) -> None:
         assert worst @ bet <= 1 + 1e-12
 
 
+def test_scores_that_differ_by_rounding_alone_are_no_bet() -> None:
+    """Where q is p but for the last digits, q / (p + q) is a half everywhere, and its range is rounding."""
+    p = np.random.default_rng(0).dirichlet(np.full(V, 0.7), size=200)
+    cell = np.zeros(200, int)
+    alike = Observed(p=p, q=p * (1 + 1e-16), previous=p * (1 - 2e-16), seen=np.zeros_like(p), cell=cell, mass=p[:, 0])
+    for at in range(V):
+        by_bet = factors(alike, at, 0.0)
+        assert np.isfinite(by_bet).all()
+        assert by_bet[:, [0, 7]] == pytest.approx(1.0)
+
+
 def test_ville_holds_at_loosened_levels() -> None:
     """Null: 12,000 runs of 50 tokens; share that ever reaches 1 / level at most level; three bands at 3e-7."""
     rng, runs, length = np.random.default_rng(1), 1000, 50
