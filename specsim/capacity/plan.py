@@ -219,8 +219,8 @@ def _assumptions(ranked: tuple[Candidate, ...], efficiency: Efficiency) -> tuple
     return (
         f"passes: {efficiency.source}",
         "all sequences of the batch draft equally deep and have the same context",
-        f"attention reads a sequence's cache once, and {efficiency.kv_reread:g} of it again for each further token of a "
-        "round; intervals take that for certain, sensitivities show what it is worth",
+        f"attention reads a sequence's cache once, and {efficiency.kv_reread:g} of it again for each further token of "
+        "a round; intervals take that for certain, sensitivities show what it is worth",
         "acceptance does not change with depth unless a law says so; the batch does not change it",
         *sources,
     )
