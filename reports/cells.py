@@ -15,6 +15,27 @@ Row = Mapping[str, Any]
 NOTHING = "–"
 
 
+def answered(outcome: Row) -> Row:
+    """The result of an outcome with an answer.
+
+    Raises
+    ------
+    InputError
+        Another schema, or no answer.
+
+    Examples
+    --------
+    >>> answered({"schema": 1, "result": {"answer": "Yes."}})
+    {'answer': 'Yes.'}
+    """
+    if outcome.get("schema") != 1:
+        raise InputError(f"outcome schema must be 1, got {outcome.get('schema')!r}")
+    result = outcome.get("result")
+    if not isinstance(result, Mapping) or not result.get("answer"):
+        raise InputError("outcome must have a result with an answer")
+    return result
+
+
 def rows(result: Row, key: str) -> list[Row]:
     """The list under `key`, empty when it is absent or null.
 

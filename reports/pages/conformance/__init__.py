@@ -9,7 +9,6 @@ from reports import cells
 from reports.cells import Row
 from reports.pages.conformance import figures
 from reports.template import Column, Section, render, table
-from specsim.errors import InputError
 
 
 def page(outcome: Mapping[str, Any]) -> str:
@@ -36,11 +35,7 @@ def page(outcome: Mapping[str, Any]) -> str:
     >>> "<h1>conforms after 4000 tokens</h1>" in page({"schema": 1, "result": {"answer": "conforms after 4000 tokens"}})
     True
     """
-    if outcome.get("schema") != 1:
-        raise InputError(f"outcome schema must be 1, got {outcome.get('schema')!r}")
-    result = outcome.get("result")
-    if not isinstance(result, Mapping) or not result.get("answer"):
-        raise InputError("outcome must have a result with an answer")
+    result = cells.answered(outcome)
     return render(
         [section for section in _sections(outcome, result) if section.filled],
         title="Is this decoder lossless? specsim conform",

@@ -9,7 +9,6 @@ from reports import cells
 from reports.cells import Row
 from reports.pages.demo import figures, tables
 from reports.template import Section, render
-from specsim.errors import InputError
 
 
 def page(outcome: Mapping[str, Any]) -> str:
@@ -37,11 +36,7 @@ def page(outcome: Mapping[str, Any]) -> str:
     >>> "<h1>Yes, with an n-gram lookup.</h1>" in html
     True
     """
-    if outcome.get("schema") != 1:
-        raise InputError(f"outcome schema must be 1, got {outcome.get('schema')!r}")
-    result = outcome.get("result")
-    if not isinstance(result, Mapping) or not result.get("answer"):
-        raise InputError("outcome must have a result with an answer")
+    result = cells.answered(outcome)
     return render(
         [section for section in _sections(outcome, result) if section.filled],
         title="Should I speculate? specsim demo",
