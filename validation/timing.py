@@ -17,7 +17,7 @@ import torch
 from scipy import stats
 
 from specsim import checks
-from validation.decoder.sequence import SequenceModel
+from validation.decoder.language_model import LanguageModel
 
 Key = TypeVar("Key")
 
@@ -116,7 +116,7 @@ def interleaved(
 
 
 def pass_rows(
-    model: SequenceModel,
+    model: LanguageModel,
     *,
     tokens: Sequence[int],
     context: int,

@@ -221,9 +221,9 @@ def test_ties_are_reported_and_do_not_fail(settings: Settings) -> None:
 class ShiftedRows(TableModel):
     """The fault of a verifying pass whose rows are one off."""
 
-    def score(self, tokens, *, keep=None):  # type: ignore[no-untyped-def]
-        rows = super().score(tokens, keep=keep)
-        return np.roll(rows, 1, axis=0)
+    def read(self, tokens, **options):  # type: ignore[no-untyped-def]
+        reading = super().read(tokens, **options)
+        return dataclasses.replace(reading, logits=[np.roll(rows, 1, axis=0) for rows in reading.logits])
 
 
 def test_gap_sees_a_verifying_pass_that_differs() -> None:

@@ -1,5 +1,6 @@
 """The decoder: greedy text is the target's own, sampled text follows its law, and the rows add up."""
 
+import dataclasses
 import time
 
 import numpy as np
@@ -16,6 +17,7 @@ from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer
 from validation.decoder.table_model import TableModel
+from validation.decoder.text import Text
 from validation.decoder.tiny import tiny_model
 
 GREEDY = Sampling(temperature=0.0)
@@ -132,12 +134,14 @@ def test_a_draft_law_that_was_not_sampled_is_caught():
     """Argmax drafts judged as if they were samples: the second classic fault."""
 
     class Mislabels(ModelProposer):
-        def propose(self, tokens, *, gamma, sampling, rng):
-            honest = super().propose(tokens, gamma=gamma, sampling=sampling, rng=rng)
-            if honest.rows is None:
-                return honest
-            certain = tuple(int(token) for token in honest.rows.argmax(axis=-1))
-            return type(honest)(tokens=certain, rows=honest.rows, passes=honest.passes)
+        def propose(self, texts, *, gammas):
+            return [self._mislabelled(draft) for draft in super().propose(texts, gammas=gammas)]
+
+        def _mislabelled(self, draft):
+            if draft.q is None:
+                return draft
+            certain = tuple(int(token) for token in draft.q.argmax(axis=-1))
+            return dataclasses.replace(draft, tokens=certain)
 
     assert not joint_test(TARGET, Mislabels(DRAFTER), sampling=Sampling()).passed(FALSE_ALARM)
 
@@ -173,8 +177,9 @@ def test_an_accepted_end_of_text_token_earns_no_bonus():
 
 def test_a_proposer_that_drafts_past_the_end_changes_nothing():
     class Runaway(ModelProposer):
-        def begin(self, tokens, *, eos_ids):
-            super().begin(tokens, eos_ids=())
+        def propose(self, texts, *, gammas):
+            endless = [Text(dataclasses.replace(text.request, eos_ids=frozenset())) for text in texts]
+            return super().propose(endless, gammas=gammas)
 
     target = TableModel(np.roll(np.eye(6), 1, axis=1))
     decoding = decode(target, Runaway(TableModel(target.laws)), [0], gamma=5, max_tokens=9, eos_ids={3})
@@ -246,10 +251,10 @@ def test_seconds_go_to_the_part_that_took_them(monkeypatch):
     target, drafter, rule = TableModel.random(3, seed=1), TableModel.random(3, seed=2), Rejection()
     monkeypatch.setattr("validation.decoder.round.perf_counter", lambda: now[0])
     for owner, method, seconds in (
-        (drafter, "score", 1.0),
-        (target, "score", 10.0),
+        (drafter, "read", 1.0),
+        (target, "read", 10.0),
         (rule, "verify", 100.0),
-        (target, "truncate", 1000.0),
+        (target, "compact", 1000.0),
     ):
         monkeypatch.setattr(owner, method, takes(seconds, getattr(owner, method)))
     first = decode(target, ModelProposer(drafter), [0, 1], gamma=3, max_tokens=4, verifier=rule).records[0]
@@ -345,7 +350,7 @@ def test_early_exit_needs_layers(tiny):
 @pytest.mark.parametrize(
     ("prompt", "options", "message"),
     [
-        ([], {}, "prompt tokens must be in 1..8, got 0"),
+        ([], {}, "prompt tokens must be at least 1, got 0"),
         ([0] * 9, {}, "prompt tokens must be in 1..8, got 9"),
         ([0, 3], {}, "largest prompt token must be in 0..2, got 3"),
         ([-1, 0], {}, "smallest prompt token must be at least 0, got -1"),
@@ -369,10 +374,10 @@ def test_a_proposer_must_have_the_vocabulary_of_the_target():
 
 def test_logits_that_are_not_numbers_are_refused_with_their_place():
     class Broken(TableModel):
-        def score(self, tokens, *, keep=None):
-            rows = super().score(tokens, keep=keep)
-            rows[-1] = np.nan if len(tokens) == 3 else rows[-1]
-            return rows
+        def read(self, tokens, **options):
+            reading = super().read(tokens, **options)
+            reading.logits[0][-1] = np.nan if len(tokens[0]) == 3 else reading.logits[0][-1]
+            return reading
 
     proposer = ModelProposer(TableModel.random(3, seed=0))
     with pytest.raises(InputError, match=r"target logits must be finite, got nan in row 2 \(text position 3\)"):
@@ -384,7 +389,7 @@ def test_models_guard_their_context():
     model.score([1, 2, 3])
     with pytest.raises(InputError, match=r"context must be in 0\.\.4, got 5"):
         model.score([4, 5])
-    with pytest.raises(InputError, match=r"length must be in 0\.\.3, got 4"):
+    with pytest.raises(InputError, match=r"lengths\[0\] must be in 0\.\.3, got 4"):
         model.truncate(4)
 
 
@@ -422,13 +427,12 @@ def test_with_coupled_noise_the_text_does_not_depend_on_drafter_and_gamma():
         return decoding.tokens, max(record.accepted for record in decoding.records)
 
     for seed in (3, 4):
-        noise = CoupledNoise(seed=seed)
         good, bad = TableModel(0.8 * target.laws + 0.2 / 6), TableModel.random(6, order=1, seed=9)
         plain, _ = text(None, gamma=0, seed=seed)
         for draft in (good, bad):
             for gamma in (1, 3):
-                tokens, deepest = text(ModelProposer(draft, noise=noise), gamma=gamma, seed=seed)
+                tokens, deepest = text(ModelProposer(draft), gamma=gamma, seed=seed)
                 assert tokens == plain
                 assert deepest == gamma
         assert text(NgramProposer(), gamma=3, seed=seed)[0] == plain
-        assert text(ModelProposer(good, noise=noise), gamma=3, seed=seed + 10)[0] != plain
+        assert text(ModelProposer(good), gamma=3, seed=seed + 10)[0] != plain

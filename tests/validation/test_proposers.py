@@ -7,12 +7,23 @@ from specsim.distributions import Sampling
 from specsim.errors import InputError
 from validation.decoder.proposers import ModelProposer, NgramProposer, NoProposer
 from validation.decoder.table_model import TableModel
+from validation.decoder.text import Request, Text
 
 GREEDY, SAMPLED = Sampling(temperature=0.0), Sampling()
 
 
-def propose(proposer, tokens, *, gamma=3, sampling=SAMPLED, seed=0):
-    return proposer.propose(tokens, gamma=gamma, sampling=sampling, rng=np.random.default_rng(seed))
+def asked(tokens, *, sampling=SAMPLED, seed=0, eos_ids=()):
+    return Text(Request(prompt=tokens, sampling=sampling, seed=seed, eos_ids=frozenset(eos_ids)))
+
+
+def begun(proposer, tokens):
+    proposer.begin([asked(tokens)], None)
+    return proposer
+
+
+def propose(proposer, tokens, *, gamma=3, **options):
+    """What is drafted after `tokens`, whatever the proposer has seen before."""
+    return proposer.propose([asked(tokens, **options)], gammas=[gamma])[0]
 
 
 class Recorder(TableModel):
@@ -22,9 +33,9 @@ class Recorder(TableModel):
         super().__init__(laws, **options)
         self.fed = []
 
-    def score(self, tokens, *, keep=None):
-        self.fed.append(list(tokens))
-        return super().score(tokens, keep=keep)
+    def read(self, tokens, **options):
+        self.fed.append(list(tokens[0]))
+        return super().read(tokens, **options)
 
 
 def cycle(size=4):
@@ -34,7 +45,7 @@ def cycle(size=4):
 
 def test_nobody_drafts_nothing():
     draft = propose(NoProposer(), [1])
-    assert (draft.tokens, draft.rows, draft.passes) == ((), None, 0)
+    assert (draft.tokens, draft.q, draft.passes) == ((), None, 0)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +64,7 @@ def test_nobody_drafts_nothing():
 )
 def test_ngram_copies_what_followed(text, gamma, expected):
     draft = propose(NgramProposer(), text, gamma=gamma)
-    assert (draft.tokens, draft.rows, draft.passes) == (expected, None, 0)
+    assert (draft.tokens, draft.q, draft.passes) == (expected, None, 0)
 
 
 def test_ngram_looks_for_the_lengths_it_was_given():
@@ -71,31 +82,31 @@ def test_ngram_refuses_impossible_lengths(options):
 def test_nothing_is_drafted_after_an_end_of_text_token():
     lookup, model = NgramProposer(), ModelProposer(TableModel(cycle()))
     for proposer in (lookup, model):
-        proposer.begin([0, 1, 2, 3, 0, 1], eos_ids={3})
-        assert propose(proposer, [0, 1, 2, 3, 0, 1], gamma=4).tokens == (2, 3)
+        begun(proposer, [0, 1, 2, 3, 0, 1])
+        assert propose(proposer, [0, 1, 2, 3, 0, 1], gamma=4, eos_ids={3}).tokens == (2, 3)
 
 
 def test_model_hands_over_the_laws_that_it_sampled():
     model, twin = (TableModel.random(5, order=2, seed=1) for _ in range(2))
     sampling = Sampling(temperature=0.7, top_k=3)
-    draft = propose(ModelProposer(model), [1, 4], gamma=4, sampling=sampling)
+    draft = propose(begun(ModelProposer(model), [1]), [1, 4], gamma=4, sampling=sampling)
     expected = sampling.probabilities(twin.score([1, 4, *draft.tokens])[1:-1])
-    np.testing.assert_array_equal(draft.rows, expected)
+    np.testing.assert_array_equal(draft.q, expected)
     assert draft.passes == len(draft.tokens) == 4
-    assert all(draft.rows[place, token] > 0 for place, token in enumerate(draft.tokens))
+    assert all(draft.q[place, token] > 0 for place, token in enumerate(draft.tokens))
 
 
 @pytest.mark.parametrize(("sampling", "argmax"), [(GREEDY, False), (SAMPLED, True)])
 def test_certain_drafts_come_without_laws(sampling, argmax):
     model = TableModel([[0.4, 0.6, 0.0], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]])
-    draft = propose(ModelProposer(model, argmax=argmax), [0], sampling=sampling)
-    assert (draft.tokens, draft.rows, draft.passes) == ((1, 2, 0), None, 3)
+    draft = propose(begun(ModelProposer(model, argmax=argmax), [0]), [0], sampling=sampling)
+    assert (draft.tokens, draft.q, draft.passes) == ((1, 2, 0), None, 3)
 
 
 def test_model_feeds_only_what_the_cache_lacks():
     model = Recorder(cycle(8))
     proposer = ModelProposer(model)
-    proposer.begin([0, 1, 2], eos_ids=())
+    begun(proposer, [0, 1, 2])
     propose(proposer, [0, 1, 2])  # drafts 3 4 5
     propose(proposer, [0, 1, 2, 3, 4, 5, 6])  # all accepted, bonus 6
     propose(proposer, [0, 1, 2, 3, 4, 5, 6, 7, 5])  # 0 rejected for 5
@@ -106,17 +117,17 @@ def test_model_feeds_only_what_the_cache_lacks():
 def test_model_that_falls_out_of_step_drafts_as_if_it_read_the_text_anew():
     rng = np.random.default_rng(0)
     laws = rng.dirichlet(np.ones(6), size=(6, 6))
-    proposer = ModelProposer(TableModel(laws))
+    proposer = begun(ModelProposer(TableModel(laws)), [0])
     for length in (1, 200, 150, 3, 90):
         text = rng.integers(6, size=length).tolist()
-        fresh = ModelProposer(TableModel(laws))
+        fresh = begun(ModelProposer(TableModel(laws)), [0])
         kept, anew = propose(proposer, text, seed=length), propose(fresh, text, seed=length)
         assert kept.tokens == anew.tokens
-        np.testing.assert_array_equal(kept.rows, anew.rows)
+        np.testing.assert_array_equal(kept.q, anew.q)
 
 
 def test_model_drafts_less_near_its_context_limit():
-    proposer = ModelProposer(TableModel(cycle(), context_limit=4))
+    proposer = begun(ModelProposer(TableModel(cycle(), context_limit=4)), [0])
     assert propose(proposer, [0, 1, 2]).tokens == (3, 0)
     assert propose(proposer, [0, 1, 2, 3]).tokens == (0,)
     assert propose(proposer, [0, 1, 2, 3, 0]).tokens == ()
@@ -124,7 +135,7 @@ def test_model_drafts_less_near_its_context_limit():
 
 def test_a_prompt_beyond_the_drafters_context_is_not_read():
     proposer = ModelProposer(TableModel(cycle(), context_limit=2))
-    proposer.begin([0, 1, 2], eos_ids=())
+    begun(proposer, [0, 1, 2])
     assert propose(proposer, [0, 1, 2]).tokens == ()
 
 
@@ -133,4 +144,4 @@ def test_drafter_logits_must_be_finite(sampling):
     model = TableModel([0.5, 0.5])
     model._logits = np.full((1, 2), np.nan, dtype=np.float32)
     with pytest.raises(InputError, match=r"proposer bad logits must be finite, got nan in row 0 \(text position 2\)"):
-        propose(ModelProposer(model, name="bad"), [0, 1], sampling=sampling)
+        propose(begun(ModelProposer(model, name="bad"), [0]), [0, 1], sampling=sampling)

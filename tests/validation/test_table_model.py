@@ -83,7 +83,7 @@ def test_context_and_truncation_have_limits():
     model.score([0, 1, 0])
     with pytest.raises(InputError, match="context must be at most 3 tokens, got 4"):
         model.score([1])
-    with pytest.raises(InputError, match=r"length must be in 0\.\.3, got 4"):
+    with pytest.raises(InputError, match=r"lengths\[0\] must be in 0\.\.3, got 4"):
         model.truncate(4)
 
 

@@ -15,7 +15,7 @@ from specsim.distributions import softmax, total_variation
 from validation.claims.protocol import ClaimResult, Control, Settings, certain, verdict
 
 if TYPE_CHECKING:  # so that claims can be listed without torch
-    from validation.decoder.sequence import SequenceModel
+    from validation.decoder.language_model import LanguageModel
 
 DTYPES = ("float32", "bfloat16")
 
@@ -80,7 +80,7 @@ class Bfloat16Gap:
         )
 
 
-def gap(model: SequenceModel, prompt: Sequence[int], *, tokens: int) -> FloatArray:
+def gap(model: LanguageModel, prompt: Sequence[int], *, tokens: int) -> FloatArray:
     """Total variation between the two laws after each of the last `tokens` tokens of `prompt`, shape (N,) [1].
 
     Examples
@@ -92,7 +92,7 @@ def gap(model: SequenceModel, prompt: Sequence[int], *, tokens: int) -> FloatArr
     return np.asarray(total_variation(*both_ways(model, prompt, tokens=tokens)))
 
 
-def both_ways(model: SequenceModel, prompt: Sequence[int], *, tokens: int) -> tuple[FloatArray, FloatArray]:
+def both_ways(model: LanguageModel, prompt: Sequence[int], *, tokens: int) -> tuple[FloatArray, FloatArray]:
     """Laws after each of the last `tokens` tokens: by one-token passes, and by one pass; shape (N, V) each [1]."""
     first = max(1, len(prompt) - tokens)
     alone = [model.score([token], keep=1) for token in _after(model, prompt, first=first)]
@@ -100,21 +100,21 @@ def both_ways(model: SequenceModel, prompt: Sequence[int], *, tokens: int) -> tu
     return softmax(np.concatenate(alone).astype(np.float64)), softmax(together.astype(np.float64))
 
 
-def _control(model: SequenceModel, prompt: Sequence[int], *, tokens: int, claim: Bfloat16Gap) -> Control:
+def _control(model: LanguageModel, prompt: Sequence[int], *, tokens: int, claim: Bfloat16Gap) -> Control:
     """A verifying pass whose rows are one place late."""
     alone, together = both_ways(model, prompt, tokens=tokens)
     caught = bool(total_variation(alone[1:], together[:-1]).max() > claim.tolerance)
     return Control(fault="rows one place late", n=len(alone) - 1, pvalue=float(not caught), caught=caught)
 
 
-def _after(model: SequenceModel, prompt: Sequence[int], *, first: int) -> list[int]:
+def _after(model: LanguageModel, prompt: Sequence[int], *, first: int) -> list[int]:
     """Cache the prompt up to `first` in one pass, and hand over the rest."""
     model.truncate(0)
     model.score(prompt[:first], keep=1)
     return list(prompt[first:])
 
 
-def _in_dtype(hf_model: Any, dtype: str) -> SequenceModel:
+def _in_dtype(hf_model: Any, dtype: str) -> LanguageModel:
     """The model's weights in another format, the model itself untouched."""
     import torch
 

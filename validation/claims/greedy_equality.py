@@ -13,7 +13,7 @@ from validation.claims.faults import AcceptAll
 from validation.claims.protocol import ClaimResult, Control, Settings, certain, verdict
 from validation.decoder.loop import decode
 from validation.decoder.proposers import Proposer
-from validation.decoder.sequence import SequenceModel
+from validation.decoder.language_model import LanguageModel
 
 if TYPE_CHECKING:  # so that claims can be listed without torch
     from validation.claims.workbench import Workbench
@@ -114,7 +114,7 @@ def measure(claim: GreedyEquality, bench: Workbench, *, tokens: int, settings: S
             settings.progress((done + done / len(proposers)) / total)
 
 
-def compare(plain: Sequence[int], fast: Sequence[int], *, model: SequenceModel, prompt: Sequence[int]) -> Comparison:
+def compare(plain: Sequence[int], fast: Sequence[int], *, model: LanguageModel, prompt: Sequence[int]) -> Comparison:
     """Compare two texts; where they part, ask the model with speculation off how close the two tokens are.
 
     Parameters

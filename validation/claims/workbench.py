@@ -14,7 +14,7 @@ from validation.decoder.early_exit import early_exit
 from validation.decoder.load import Loaded, load
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
-from validation.decoder.sequence import SequenceModel
+from validation.decoder.language_model import LanguageModel
 
 PROMPTS = (
     "Write the first lines of a story about a lighthouse keeper who finds a letter.",
@@ -32,19 +32,19 @@ class Workbench:
     ----------
     loaded : Loaded
         The model as it was loaded.
-    target, draft : SequenceModel
+    target, draft : LanguageModel
         For decoding.
-    reference, draft_reference : SequenceModel
+    reference, draft_reference : LanguageModel
         The same weights with caches of their own, for passes with speculation off.
     prompts : tuple of tuple of int
         Token ids.
     """
 
     loaded: Loaded
-    target: SequenceModel
-    draft: SequenceModel
-    reference: SequenceModel
-    draft_reference: SequenceModel
+    target: LanguageModel
+    draft: LanguageModel
+    reference: LanguageModel
+    draft_reference: LanguageModel
     prompts: tuple[tuple[int, ...], ...]
 
     @property
@@ -94,7 +94,7 @@ def open_workbench(settings: Settings, *, draft_layers: int | None = None) -> Wo
 
 
 def teacher_forced(
-    model: SequenceModel, prompt: Sequence[int], tokens: Sequence[int], *, sampling: Sampling | None = None
+    model: LanguageModel, prompt: Sequence[int], tokens: Sequence[int], *, sampling: Sampling | None = None
 ) -> FloatArray:
     """Laws of `tokens` after `prompt` by one pass over the whole text, shape (N, V), no speculation involved [1]."""
     model.truncate(0)

@@ -1,4 +1,4 @@
-"""CachedModel: a Hugging Face causal language model with a key-value cache that can be cut back."""
+"""CachedModel: a Hugging Face causal language model reading several texts, with a cache that can be cut back."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers import DynamicCache
+from torch import Tensor
 
 from specsim import checks
 from specsim.errors import InputError
-from validation.decoder.sequence import Logits, SequenceModel
+from specsim.topology import Topology
+from validation.decoder.cache import RaggedCache
+from validation.decoder.language_model import LanguageModel, Reading
+from validation.decoder.masks import additive, layout, windowed
 
-__all__ = ["CachedModel", "SequenceModel"]
-
-_CROPPABLE = {"full_attention", "sliding_attention", "chunked_attention"}
+_KINDS = {"full_attention", "sliding_attention"}
 
 
-class CachedModel:
-    """One text in one Hugging Face model; meets `SequenceModel`.
+class CachedModel(LanguageModel):
+    """Texts in one Hugging Face model, side by side; meets `LanguageModel`.
 
     Parameters
     ----------
@@ -26,16 +27,16 @@ class CachedModel:
         Any `AutoModelForCausalLM` with attention layers; it is put in evaluation mode. Several CachedModels may
         share one, each with its own cache.
     context_limit
-        Most tokens that can be cached; by default what the model's configuration says.
+        Most tokens of a text; by default what the model's configuration says.
 
     Raises
     ------
     InputError
-        A model with recurrent layers (their state cannot be cut back), or without a known context limit.
+        A model with recurrent or chunked layers (their state cannot be cut back), or without a known context limit.
 
     Notes
     -----
-    Logits come back to the CPU as float32. That copy waits for the device, so a clock read after `score` has seen
+    Logits come back to the CPU as float32. That copy waits for the device, so a clock read after `read` has seen
     all of its work. Every layer caches the whole text, also one that attends to a sliding window, because a window
     that has moved on could not be cut back.
 
@@ -48,41 +49,114 @@ class CachedModel:
     >>> model.truncate(1)
     >>> model.length
     1
+    >>> model.begin(2)
+    >>> [rows.shape for rows in model.read([[104], [105, 106]]).logits], model.lengths
+    ([(1, 257), (2, 257)], [1, 2])
     """
 
     def __init__(self, hf_model: Any, *, context_limit: int | None = None) -> None:
         config = hf_model.config.get_text_config(decoder=True)
-        recurrent = sorted(set(getattr(config, "layer_types", None) or ()) - _CROPPABLE)
-        if recurrent:
-            raise InputError(f"model must have attention layers only, got {', '.join(recurrent)}")
+        self._kinds = set(getattr(config, "layer_types", None) or ())
+        unfit = sorted(self._kinds - _KINDS)
+        if unfit:
+            raise InputError(f"model must have attention layers only, got {', '.join(unfit)}")
         limit = context_limit if context_limit is not None else getattr(config, "max_position_embeddings", None)
         self._model = hf_model.eval()
-        self._cache = DynamicCache()
+        self._layers = int(config.num_hidden_layers)
+        uses_window = getattr(config, "use_sliding_window", True)
+        self._window = getattr(config, "sliding_window", None) if uses_window else None
         self.vocabulary_size = int(config.vocab_size)
         self.context_limit = checks.integer("context_limit", limit, low=1)
-        self.length = 0
+        self.begin(1)
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return next(self._model.parameters()).device
+        return self._model.device
 
-    def score(self, tokens: Sequence[int], *, keep: int | None = None) -> Logits:
-        """Append `tokens`; logits (n, V) after each of them, or after the last `keep` only."""
-        checks.integer("number of tokens", len(tokens), low=1)
-        checks.integer("context", self.length + len(tokens), high=self.context_limit)
+    @property
+    def lengths(self) -> Sequence[int]:
+        """Tokens of each row now [token]."""
+        return self._cache.lengths
+
+    def begin(self, rows: int) -> None:
+        """See `LanguageModel.begin`."""
+        self._cache = RaggedCache(layers=self._layers, rows=rows)
+
+    def cut(self, lengths: Sequence[int]) -> None:
+        """See `LanguageModel.cut`."""
+        self._cache.cut(lengths)
+
+    def compact(self, kept: Sequence[Sequence[int]]) -> None:
+        """See `LanguageModel.compact`."""
+        self._cache.compact(kept)
+
+    def select(self, rows: Sequence[int]) -> None:
+        """See `LanguageModel.select`."""
+        self._cache.select(rows)
+
+    def read(
+        self,
+        tokens: Sequence[Sequence[int]],
+        *,
+        keep: int | None = None,
+        trees: Sequence[Topology | None] | None = None,
+        layers: Sequence[int] = (),
+    ) -> Reading:
+        """See `LanguageModel.read`."""
+        counts = [len(row) for row in tokens]
+        checks.integer("number of tokens", max(counts), low=1)
+        self._check_room(counts, trees)
+        self._cache.extend(counts)
+        span, rows = max(counts), range(len(counts))
+        ids = torch.tensor([[*row, *[0] * (span - len(row))] for row in tokens], device=self.device)
+        wanted = _wanted(counts, keep)
         with torch.inference_mode():
-            ids = torch.tensor([tokens], device=self.device)
-            output = self._model(ids, cache=self._cache, use_cache=True, logits_to_keep=keep or len(tokens))
-            rows: Logits = output.logits[0].float().cpu().numpy()
-        self.length += len(tokens)
-        return rows
+            output = self._model(
+                ids,
+                cache=self._cache,
+                use_cache=True,
+                logits_to_keep=0 if wanted is None else torch.tensor(wanted, device=self.device),
+                output_hidden_states=bool(layers),
+                **self._seen(span, trees),
+            )
+            logits = output.logits.float().cpu().numpy()
+        if wanted is not None:
+            place = {column: index for index, column in enumerate(wanted)}
+            picked = [logits[row, [place[column] for column in _last(counts[row], keep)]] for row in rows]
+        else:
+            picked = [logits[row, : counts[row]] for row in rows]
+        return Reading(logits=picked, features=_features(output, layers, counts) if layers else None)
 
-    def truncate(self, length: int) -> None:
-        """Keep the first `length` cached tokens; what was cut off leaves no trace."""
-        checks.integer("length", length, high=self.length)
-        if length == 0:
-            self._cache = DynamicCache()
-        elif length < self.length:
-            self._cache.crop(length - self.length)
-        self.length = length
+    def _seen(self, span: int, trees: Sequence[Topology | None] | None) -> dict[str, Any]:
+        """Positions and masks; nothing to mask where one text gets one token."""
+        starts = self._cache.begun
+        found = layout(starts, span=span, trees=trees, device=self.device)
+        positions = found.positions.clamp_(max=self.context_limit - 1)  # of tokens that only fill up a row
+        full = additive(found.visible, dtype=self._model.dtype)
+        if self._window is None:
+            return {"position_ids": positions, "attention_mask": full}
+        near = additive(windowed(found, starts=starts, window=self._window), dtype=self._model.dtype)
+        masks = {"full_attention": full, "sliding_attention": near}
+        return {"position_ids": positions, "attention_mask": masks if self._kinds else near}
+
+    def _check_room(self, counts: Sequence[int], trees: Sequence[Topology | None] | None) -> None:
+        for row, count in enumerate(counts):
+            tree = trees[row] if trees else None
+            checks.integer("context", self.lengths[row] + (1 + tree.depth if tree else count), high=self.context_limit)
+
+
+def _wanted(counts: Sequence[int], keep: int | None) -> list[int] | None:
+    """The columns that some row wants logits of; None for all of them."""
+    if keep is None or keep >= max(counts):
+        return None
+    return sorted({column for count in counts for column in _last(count, keep)}) or [0]
+
+
+def _last(count: int, keep: int | None) -> range:
+    return range(0 if keep is None else max(0, count - keep), count)
+
+
+def _features(output: Any, layers: Sequence[int], counts: Sequence[int]) -> list[Tensor]:
+    picked = torch.cat([output.hidden_states[layer] for layer in layers], dim=-1)
+    return [picked[row, :count] for row, count in enumerate(counts)]

@@ -1,56 +1,52 @@
-"""One round: draft, one pass of the target, verify, commit."""
+"""One round of a batch: draft, one pass of the target, judge, commit."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from time import perf_counter
+from typing import NamedTuple
 
-import numpy as np
-from numpy.random import Generator
-
-from specsim.distributions import Sampling
 from specsim.records import RoundRecord
-from specsim.verifiers.protocol import Verifier, at_position
-from validation.decoder.proposers.protocol import Proposer, up_to_eos
-from validation.decoder.sequence import SequenceModel, check_logits
+from validation.decoder.judge import Judgement, Rule, judge
+from validation.decoder.language_model import LanguageModel, check_logits
+from validation.decoder.proposers.protocol import Draft, Proposer
+from validation.decoder.text import Text
+
+
+class Played(NamedTuple):
+    """What a round did to one text."""
+
+    tokens: list[int]
+    record: RoundRecord
 
 
 def play(
-    tokens: list[int],
+    texts: Sequence[Text],
     *,
-    target: SequenceModel,
+    target: LanguageModel,
     proposer: Proposer,
-    verifier: Verifier,
-    sampling: Sampling,
-    gamma: int,
-    eos_ids: Collection[int],
-    rng: Generator,
-    request: str,
+    rule: Rule | None,
+    gammas: Sequence[int],
     index: int,
-) -> RoundRecord:
-    """Play one round and append what it commits to `tokens`.
+) -> list[Played]:
+    """Play one round and commit what stands.
 
     Parameters
     ----------
-    tokens
-        The text so far; all but its last token are in the target's cache, before and after.
-    target, proposer, verifier
-        Who scores, who drafts, and the rule that judges.
-    sampling
-        Turns logits into the law of the text.
-    gamma
-        Tokens to draft at most; 0 is a step of plain decoding.
-    eos_ids
-        Tokens that end a text; nothing is committed after one.
-    rng
-        Source of the drafts and of the verdicts.
-    request, index
-        Go into the record.
+    texts
+        None of them finished; all but the last token of each are in the target's cache, before and after.
+    target, proposer, rule
+        Who scores, who drafts, and how drafts are judged; see `judge` for None.
+    gammas
+        How deep to draft for each text at most; 0 is a step of plain decoding.
+    index
+        Of the round, for the records.
 
     Returns
     -------
-    RoundRecord
-        Counts, and the round's seconds in disjoint parts.
+    list of Played
+        For each text the tokens committed and the round's record. The seconds are those of the whole batch, in
+        disjoint parts: drafting (features absorbed among it), the target's pass, judging, and the rest.
 
     Raises
     ------
@@ -58,34 +54,54 @@ def play(
         Logits that are not finite.
     """
     begun = perf_counter()
-    draft = proposer.propose(tokens, gamma=gamma, sampling=sampling, rng=rng)
+    drafts = proposer.propose(texts, gammas=gammas)
     drafted = perf_counter()
-    logits = target.score([tokens[-1], *draft.tokens])  # row k: what follows the k-th draft
+    reading = target.read(
+        [[text.tokens[-1], *draft.tokens] for text, draft in zip(texts, drafts, strict=True)],
+        trees=[draft.topology for draft in drafts],
+        layers=proposer.feature_layers,
+    )
     scored = perf_counter()
-    check_logits(logits, whose="target", position=len(tokens))
-    verdict = at_position(verifier, len(tokens)).verify(
-        sampling.probabilities(logits), np.array(draft.tokens, dtype=np.int64), q=draft.rows, rng=rng
-    )
-    accepted, token = int(verdict.accepted), int(verdict.token)
-    judged = perf_counter()
-    cached = len(tokens) - 1
-    committed = up_to_eos([*draft.tokens[:accepted], token], eos_ids)
-    tokens.extend(committed)
-    target.truncate(len(tokens) - 1)  # the last token is scored in the next round
+    judged = []
+    for text, draft, logits in zip(texts, drafts, reading.logits, strict=True):
+        check_logits(logits, whose="target", position=len(text.tokens))
+        judged.append(judge(rule, text, draft, logits))
+    verified = perf_counter()
+    cached = [len(text.tokens) - 1 for text in texts]
+    committed = [_commit(*turn) for turn in zip(texts, drafts, judged, strict=True)]
+    # of what was read, the text's last token and the drafts that were kept; the newest token is read in the next round
+    kept = [[0, *(node + 1 for node in found.nodes)][: len(new)] for found, new in zip(judged, committed, strict=True)]
+    target.compact(kept)
+    stored = perf_counter()
+    features = reading.features
+    proposer.absorb(texts, None if features is None else [rows[places] for rows, places in zip(features, kept)])
     done = perf_counter()
-    return RoundRecord(
-        request=request,
-        round=index,
-        proposer=proposer.name,
-        verifier=verifier.name,
-        gamma=gamma,
-        drafted=len(draft.tokens),
-        accepted=min(accepted, len(committed)),
-        committed=len(committed),
-        context_tokens=cached,
-        draft_passes=draft.passes,
-        draft_seconds=drafted - begun,
-        verify_seconds=scored - drafted,
-        sample_seconds=judged - scored,
-        host_seconds=done - judged,
-    )
+    return [
+        Played(
+            tokens=new,
+            record=RoundRecord(
+                request=text.request.name,
+                round=index,
+                proposer=proposer.name,
+                verifier=found.rule,
+                gamma=max(gamma, len(draft.tokens)),
+                drafted=len(draft.tokens),
+                accepted=min(len(found.nodes), len(new)),
+                committed=len(new),
+                batch=len(texts),
+                context_tokens=context,
+                draft_passes=draft.passes,
+                draft_seconds=drafted - begun + done - stored,
+                verify_seconds=scored - drafted,
+                sample_seconds=verified - scored,
+                host_seconds=stored - verified,
+            ),
+        )
+        for text, draft, found, new, gamma, context in zip(
+            texts, drafts, judged, committed, gammas, cached, strict=True
+        )
+    ]
+
+
+def _commit(text: Text, draft: Draft, found: Judgement) -> list[int]:
+    return text.commit([*(draft.tokens[node] for node in found.nodes), found.token])

@@ -11,13 +11,14 @@ from specsim import checks
 from specsim.checks import FloatArray
 from specsim.distributions import Sampling
 from specsim.errors import InputError
-from validation.decoder.sequence import Logits
+from specsim.topology import ROOT, Topology
+from validation.decoder.language_model import Logits, LanguageModel, Reading
 
 LONG = 1 << 20  # tokens; a table remembers no more than its order
 
 
-class TableModel:
-    """An order-k Markov chain that meets `SequenceModel`, in numpy alone.
+class TableModel(LanguageModel):
+    """An order-k Markov chain that meets `LanguageModel`, in numpy alone.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class TableModel:
         self._histories = self.vocabulary_size**self.order
         with np.errstate(divide="ignore"):
             self._logits = np.log(laws).astype(np.float32).reshape(self._histories, -1)
-        self._states = [0]  # the last `order` tokens as one number, after each cached token
+        self.begin(1)
 
     @classmethod
     def random(
@@ -74,26 +75,63 @@ class TableModel:
         return cls(laws, context_limit=context_limit)
 
     @property
-    def length(self) -> int:
-        """Tokens cached now."""
-        return len(self._states) - 1
+    def lengths(self) -> Sequence[int]:
+        """Tokens of each row now [token]."""
+        return [len(states) - 1 for states in self._rows]
 
-    def score(self, tokens: Sequence[int], *, keep: int | None = None) -> Logits:
-        """Append `tokens`; log probabilities (n, V) after each of them, or after the last `keep` only."""
-        states, state = self._states, self._states[-1]
-        if len(states) + len(tokens) > self.context_limit + 1:
-            raise InputError(f"context must be at most {self.context_limit} tokens, got {self.length + len(tokens)}")
-        for token in tokens:
+    def begin(self, rows: int) -> None:
+        """See `LanguageModel.begin`."""
+        # the last `order` tokens as one number, after each token of each row
+        self._rows: list[list[int]] = [[0] for _ in range(checks.integer("rows", rows, low=1))]
+
+    def read(
+        self,
+        tokens: Sequence[Sequence[int]],
+        *,
+        keep: int | None = None,
+        trees: Sequence[Topology | None] | None = None,
+        layers: Sequence[int] = (),
+    ) -> Reading:
+        """See `LanguageModel.read`; a table has no hidden states."""
+        if layers:
+            raise InputError(f"layers must be () for a table, which has no hidden states, got {tuple(layers)}")
+        found = []
+        for row, (states, new) in enumerate(zip(self._rows, tokens, strict=True)):
+            start = len(states)
+            self._append(states, new, tree=trees[row] if trees else None)
+            found.append(self._logits[states[start if keep is None else max(start, len(states) - keep) :]])
+        self._given = [len(new) for new in tokens]
+        return Reading(logits=found)
+
+    def _append(self, states: list[int], tokens: Sequence[int], *, tree: Topology | None) -> None:
+        depth = len(tokens) if tree is None else 1 + tree.depth
+        if len(states) + depth > self.context_limit + 1:
+            raise InputError(f"context must be at most {self.context_limit} tokens, got {len(states) - 1 + depth}")
+        state, root = states[-1], len(states)
+        for place, token in enumerate(tokens):
+            if tree is not None and place:
+                parent = tree.parents[place - 1]
+                state = states[root if parent == ROOT else root + 1 + parent]
             state = (state * self.vocabulary_size + token) % self._histories
             states.append(state)
-        return self._logits[states[len(states) - (len(tokens) if keep is None else keep) :]]
 
-    def truncate(self, length: int) -> None:
-        """Keep the first `length` cached tokens."""
-        del self._states[checks.integer("length", length, high=self.length) + 1 :]
+    def cut(self, lengths: Sequence[int]) -> None:
+        """See `LanguageModel.cut`."""
+        for row, (states, length) in enumerate(zip(self._rows, lengths, strict=True)):
+            del states[checks.integer(f"lengths[{row}]", length, high=len(states) - 1) + 1 :]
+
+    def compact(self, kept: Sequence[Sequence[int]]) -> None:
+        """See `LanguageModel.compact`."""
+        for states, places, given in zip(self._rows, kept, self._given, strict=True):
+            start = len(states) - given
+            states[start:] = [states[start + place] for place in places]
+
+    def select(self, rows: Sequence[int]) -> None:
+        """See `LanguageModel.select`."""
+        self._rows = [self._rows[row] for row in rows]
 
     def law(self, *, steps: int, sampling: Sampling | None = None) -> FloatArray:
-        """Exact joint law of the next `steps` tokens after the cached ones.
+        """Exact joint law of the next `steps` tokens of the first row.
 
         Parameters
         ----------
@@ -110,7 +148,7 @@ class TableModel:
         rows = self.laws.reshape(self._histories, -1)
         if sampling is not None:
             rows = sampling.probabilities(np.log(rows, where=rows > 0, out=np.full_like(rows, -np.inf)))
-        joint, states = np.ones(()), np.array(self._states[-1])
+        joint, states = np.ones(()), np.array(self._rows[0][-1])
         for _ in range(checks.integer("steps", steps, low=1)):
             joint = joint[..., None] * rows[states]
             states = (states[..., None] * self.vocabulary_size + np.arange(self.vocabulary_size)) % self._histories

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.random import Generator
 
 from specsim.checks import FloatArray
-from specsim.distributions import Sampling, sample
-from specsim.verifiers import CoupledNoise
-from validation.decoder.proposers.protocol import Draft
-from validation.decoder.sequence import Logits, SequenceModel, check_logits
+from specsim.distributions import sample
+from validation.decoder.language_model import LanguageModel, Logits, check_logits
+from validation.decoder.proposers.protocol import Draft, Proposer
+from validation.decoder.text import Text
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LAST = 64  # tokens; more than one round commits
 
 
-class ModelProposer:
-    """Drafts token by token with any `SequenceModel`.
+class ModelProposer(Proposer):
+    """Drafts token by token with any `LanguageModel`.
 
     Parameters
     ----------
@@ -27,88 +30,92 @@ class ModelProposer:
         Goes into the records.
     argmax
         Draft the most probable token at every temperature (what vLLM V1 does by default) instead of a sample.
-    noise
-        Draw drafts with the noise of a `Gumbel` verifier, so that text does not depend on the drafter.
 
     Notes
     -----
-    At temperature 0, or with `argmax`, drafts are certain given the text and no rows are handed over. Otherwise the
-    rows are the laws that were sampled: the drafter's logits under the target's `sampling`. Only tokens that the
-    drafter's cache lacks are read: after a rejection the correction, after a full acceptance the last draft as well.
+    At temperature 0, or with `argmax`, drafts are certain given the text and no laws are handed over. Otherwise they
+    are the laws that were sampled: the drafter's logits under the text's sampling, penalties counting drafts as
+    history; with Gumbel coupling drafts are drawn with the text's noise. Only tokens that the drafter's cache lacks are
+    read: after a rejection the correction, after a full acceptance the last draft as well.
 
     Examples
     --------
     >>> from validation.decoder.table_model import TableModel
+    >>> from validation.decoder.text import Request
     >>> proposer = ModelProposer(TableModel([[0.0, 1.0], [1.0, 0.0]]))
-    >>> proposer.propose([0], gamma=3, sampling=Sampling(), rng=np.random.default_rng(0))
-    Draft(tokens=(1, 0, 1), rows=array([[0., 1.],
-           [1., 0.],
-           [0., 1.]], dtype=float32), passes=3)
+    >>> text = Text(Request(prompt=[0]))
+    >>> proposer.begin([text], None)
+    >>> proposer.propose([text], gammas=[3])[0].tokens
+    (1, 0, 1)
     """
 
-    def __init__(
-        self, model: SequenceModel, *, name: str = "model", argmax: bool = False, noise: CoupledNoise | None = None
-    ) -> None:
+    def __init__(self, model: LanguageModel, *, name: str = "model", argmax: bool = False) -> None:
         self.name = name
+        self.vocabulary_size = model.vocabulary_size
         self._model = model
         self._argmax = argmax
-        self._noise = noise
-        self._cached: list[int] = []
-        self._eos_ids: frozenset[int] = frozenset()
+        self._cached: list[list[int]] = []
 
-    @property
-    def vocabulary_size(self) -> int:
-        """V of the drafter [token]."""
-        return self._model.vocabulary_size
+    def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
+        """Forget the last texts and read the prompts but for their last tokens, where they fit."""
+        self._model.begin(len(texts))
+        self._cached = [[] for _ in texts]
+        prompts = [text.tokens[:-1] if len(text.tokens) <= self._model.context_limit else [] for text in texts]
+        if any(prompts):
+            self._read(prompts)
 
-    def begin(self, tokens: Sequence[int], *, eos_ids: Collection[int]) -> None:
-        """Forget the last text and read the prompt but for its last token."""
-        self._model.truncate(0)
-        self._cached = []
-        self._eos_ids = frozenset(eos_ids)
-        if 1 < len(tokens) <= self._model.context_limit:
-            self._score(tokens[:-1], keep=1)
+    def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
+        """Draft gammas[b] tokens, fewer after an end-of-text token or near the drafter's context limit."""
+        room = self._model.context_limit
+        wanted = [min(gamma, room - len(text.tokens) + 1) for text, gamma in zip(texts, gammas, strict=True)]
+        drafted: list[list[int]] = [[] for _ in texts]
+        laws: list[list[FloatArray]] = [[] for _ in texts]
+        pending = self._reconcile(texts, wanted)
+        passes = 0
+        while any(pending):
+            rows, passes = self._read(pending), passes + 1
+            for row, text in enumerate(texts):
+                if pending[row]:
+                    token = self._draw(text, rows[row], drafted[row], laws[row])
+                    drafted[row].append(token)
+                    goes_on = len(drafted[row]) < wanted[row] and token not in text.request.eos_ids
+                    pending[row] = [token] if goes_on else []
+        return [
+            Draft(tokens=tuple(tokens), q=np.concatenate(rows) if rows else None, passes=passes)
+            for tokens, rows in zip(drafted, laws, strict=True)
+        ]
 
-    def propose(self, tokens: Sequence[int], *, gamma: int, sampling: Sampling, rng: Generator) -> Draft:
-        """Draft `gamma` tokens, fewer after an end-of-text token or near the drafter's context limit."""
-        gamma = min(gamma, self._model.context_limit - len(tokens) + 1)
-        if gamma < 1:
-            return Draft()
-        certain = self._argmax or sampling.is_greedy
-        drafted: list[int] = []
-        rows = []
-        pending = self._reconcile(tokens)
-        while True:
-            logits = self._score(pending, keep=1)
-            if certain:
-                token = int(logits[0].argmax())
-            else:
-                law = sampling.probabilities(logits)
-                token = self._draw(law[0], position=len(tokens) + len(drafted), rng=rng)
-                rows.append(law)
-            drafted.append(token)
-            if len(drafted) == gamma or token in self._eos_ids:
-                break
-            pending = [token]
-        return Draft(tokens=tuple(drafted), rows=np.concatenate(rows) if rows else None, passes=len(drafted))
+    def keep(self, rows: Sequence[int]) -> None:
+        """See `Proposer.keep`."""
+        self._model.select(rows)
+        self._cached = [self._cached[row] for row in rows]
 
-    def _draw(self, law: FloatArray, *, position: int, rng: Generator) -> int:
-        if self._noise is None:
-            return int(sample(law, rng.random()))
-        return int(self._noise.sample(law, position=position))
+    def _draw(self, text: Text, logits: Logits, drafted: list[int], laws: list[FloatArray]) -> int:
+        """One token; its law goes to `laws` where it is a draw."""
+        position = len(text.tokens) + len(drafted)
+        check_logits(logits, whose=f"proposer {self.name}", position=position)
+        law = text.laws(logits, drafted=[drafted])
+        if self._argmax or text.sampling.is_greedy:
+            return int(law[0].argmax())
+        laws.append(law)
+        if text.noise is None:
+            return int(sample(law[0], text.rng.random()))
+        return int(text.noise.sample(law[0], position=position))
 
-    def _reconcile(self, tokens: Sequence[int]) -> Sequence[int]:
-        """Cut the cache back to what it has in common with `tokens`; the tokens it lacks, at least the last one."""
-        common = min(_common_prefix(self._cached, tokens), len(tokens) - 1)
-        self._model.truncate(common)
-        del self._cached[common:]
-        return tokens[common:]
+    def _reconcile(self, texts: Sequence[Text], wanted: Sequence[int]) -> list[list[int]]:
+        """Cut caches back to what they have in common with the texts; the tokens they lack, at least the last one."""
+        pending: list[list[int]] = []
+        for cached, text, gamma in zip(self._cached, texts, wanted, strict=True):
+            common = min(_common_prefix(cached, text.tokens), len(text.tokens) - 1)
+            del cached[common:]
+            pending.append(text.tokens[common:] if gamma > 0 else [])
+        self._model.cut([len(cached) for cached in self._cached])
+        return pending
 
-    def _score(self, tokens: Sequence[int], *, keep: int) -> Logits:
-        self._cached.extend(tokens)
-        logits = self._model.score(tokens, keep=keep)
-        check_logits(logits, whose=f"proposer {self.name}", position=len(self._cached))
-        return logits
+    def _read(self, tokens: Sequence[Sequence[int]]) -> Sequence[Logits]:
+        for cached, new in zip(self._cached, tokens, strict=True):
+            cached.extend(new)
+        return self._model.read(tokens, keep=1).logits
 
 
 def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

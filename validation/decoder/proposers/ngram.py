@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.random import Generator
 
 from specsim import checks
-from specsim.distributions import Sampling
-from validation.decoder.proposers.protocol import Draft, up_to_eos
+from specsim.checks import IntArray
+from validation.decoder.proposers.protocol import Draft, Proposer, up_to_eos
+from validation.decoder.text import Text
 
 
-class NgramProposer:
+class NgramProposer(Proposer):
     """Finds the last n tokens earlier in the text and proposes what came after them, the longest n first.
 
     Parameters
@@ -28,33 +28,31 @@ class NgramProposer:
 
     Examples
     --------
-    >>> proposer = NgramProposer()
-    >>> proposer.begin([1, 2, 3, 4, 9, 1, 2], eos_ids=())
-    >>> rng = np.random.default_rng(0)
-    >>> proposer.propose([1, 2, 3, 4, 9, 1, 2], gamma=2, sampling=Sampling(), rng=rng).tokens
-    (3, 4)
+    >>> from validation.decoder.text import Request
+    >>> text = Text(Request(prompt=[1, 2, 3, 4, 9, 1, 2]))
+    >>> NgramProposer().propose([text], gammas=[2])
+    [Draft(tokens=(3, 4), q=None, passes=0, topology=None)]
     """
 
     name = "ngram"
-    vocabulary_size = None
 
     def __init__(self, *, longest: int = 3, shortest: int = 1) -> None:
         self.longest = checks.integer("longest", longest, low=1)
         self.shortest = checks.integer("shortest", shortest, low=1, high=longest)
-        self._eos_ids: frozenset[int] = frozenset()
 
-    def begin(self, tokens: Sequence[int], *, eos_ids: Collection[int]) -> None:
-        """Remember where texts end."""
-        self._eos_ids = frozenset(eos_ids)
+    def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
+        """Copy at most gammas[b] tokens; nothing when the last token is new."""
+        found = [self._copy(np.asarray(text.tokens), gamma) for text, gamma in zip(texts, gammas, strict=True)]
+        return [
+            Draft(tokens=up_to_eos(tokens, text.request.eos_ids)) for text, tokens in zip(texts, found, strict=True)
+        ]
 
-    def propose(self, tokens: Sequence[int], *, gamma: int, sampling: Sampling, rng: Generator) -> Draft:
-        """Copy at most `gamma` tokens; nothing when the last token is new."""
-        text = np.asarray(tokens)
+    def _copy(self, text: IntArray, gamma: int) -> list[int]:
         for size in range(min(self.longest, len(text) - 1), self.shortest - 1, -1):
             windows = np.lib.stride_tricks.sliding_window_view(text[:-1], size)
             follow = np.flatnonzero((windows == text[-size:]).all(axis=1)) + size  # where the copy would start
             if follow.size:
                 full = follow[follow + gamma <= len(text)]
                 start = full[-1] if full.size else follow[0]
-                return Draft(tokens=up_to_eos(text[start : start + gamma].tolist(), self._eos_ids))
-        return Draft()
+                return list(text[start : start + gamma].tolist())
+        return []

@@ -4,69 +4,95 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-from numpy.random import Generator
+from typing import TYPE_CHECKING
 
 from specsim.checks import FloatArray
-from specsim.distributions import Sampling
+from specsim.topology import Topology
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from validation.decoder.text import Text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
-    """Proposed tokens and the law they were drawn from.
+    """Tokens proposed for one text and the law they were drawn from.
 
     Parameters
     ----------
     tokens
-        G drafted tokens, oldest first; G may be 0.
-    rows
-        Laws that the tokens were sampled from, shape (G, V); None when each token was certain given the text
-        (argmax, lookup), which the verifier treats as one-hot rows.
+        G drafted tokens; G may be 0. Of a chain oldest first, of a tree in the order of its nodes.
+    q
+        Laws that the tokens were sampled from: of a chain shape (G, V); of a tree shape (G + 1, V), row 0 for the
+        children of the root, row v + 1 for those of node v. None when each token was certain given the text (argmax,
+        lookup), which verifiers treat as one-hot rows.
     passes
         Forward passes that the draft took [1].
+    topology
+        The tree; None for a chain.
     """
 
     tokens: tuple[int, ...] = ()
-    rows: FloatArray | None = None
+    q: FloatArray | None = None
     passes: int = 0
-
-
-class Proposer(Protocol):
-    """Drafts tokens that continue a text.
-
-    `vocabulary_size` is None for a proposer that can only repeat tokens of the text.
-    """
-
-    name: str
+    topology: Topology | None = None
 
     @property
-    def vocabulary_size(self) -> int | None:
-        """V, which has to be the target's [token]."""
-
-    def begin(self, tokens: Sequence[int], *, eos_ids: Collection[int]) -> None:
-        """Read the prompt of a new text, outside of any round; nothing is to be drafted after a token of `eos_ids`."""
-
-    def propose(self, tokens: Sequence[int], *, gamma: int, sampling: Sampling, rng: Generator) -> Draft:
-        """Draft at most `gamma` tokens after `tokens` (prompt and everything committed).
-
-        Whether a token is kept may depend on the tokens before it, never on itself: a drafter may stop after a
-        token that it keeps, but must not throw away a token that it has sampled.
-        """
+    def depth(self) -> int:
+        """The most drafts that can stand [1]."""
+        return len(self.tokens) if self.topology is None else self.topology.depth
 
 
-class NoProposer:
-    """Plain decoding: drafts nothing."""
+class Proposer:
+    """Drafts tokens that continue texts; what a proposer does not need it leaves as it is here.
+
+    All methods get the texts of the batch in the same order. A drafter's decision whether to keep a token may rest on
+    the tokens before it, never on itself: it may stop after a token that it keeps, but must not throw away one that
+    it has sampled; trees that are chosen by their tokens must be certain given the text.
+
+    Attributes
+    ----------
+    name
+        Goes into the records.
+    vocabulary_size
+        V, which has to be the target's; None for a proposer that can only repeat tokens of the text.
+    feature_layers
+        Hidden states of the target that it reads: 0 the embedding, k what layer k puts out, -1 the last, normed.
+    """
 
     name = "none"
-    vocabulary_size = None
+    vocabulary_size: int | None = None
+    feature_layers: tuple[int, ...] = ()
 
-    def begin(self, tokens: Sequence[int], *, eos_ids: Collection[int]) -> None:
-        """Nothing to read."""
+    def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
+        """Read the prompts, outside of any round.
 
-    def propose(self, tokens: Sequence[int], *, gamma: int, sampling: Sampling, rng: Generator) -> Draft:
+        `features` of each text are (n - 1, F) for n tokens of prompt: those of all but the last, which the target
+        has not read yet.
+        """
+
+    def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
+        """Draft at most gammas[b] tokens deep after text b (0 drafts nothing), and nothing after an end of text."""
+        raise NotImplementedError
+
+    def absorb(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
+        """After a round: features of the tokens that the target has kept in it, oldest first.
+
+        They are those of what was the last token before the round and of the accepted drafts, so that features are
+        known of every token but the last, always.
+        """
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Only these texts go on, in this order."""
+
+
+class NoProposer(Proposer):
+    """Plain decoding: drafts nothing."""
+
+    def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
         """Nothing to judge."""
-        return Draft()
+        return [Draft() for _ in texts]
 
 
 def up_to_eos(tokens: Sequence[int], eos_ids: Collection[int]) -> tuple[int, ...]:

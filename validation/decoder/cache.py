@@ -1,0 +1,153 @@
+"""RaggedCache: keys and values of texts of different lengths side by side, that can be cut back and compacted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from specsim import checks
+from specsim.errors import InputError
+
+GROWTH = 256  # slots; room is made in steps of this
+
+
+class RaggedCache(Cache):
+    """A cache of transformers in which every row (text) has a length of its own.
+
+    Row b holds its tokens in slots 0..lengths[b]-1. A pass over n new tokens writes them behind, in slots
+    lengths[b]..lengths[b]+n-1; what a row does not use of them is overwritten by the next pass, and `masks` keeps it
+    out of sight meanwhile. So cutting a row back moves no data, and only a tree's accepted path is ever copied.
+
+    Parameters
+    ----------
+    layers
+        Attention layers of the model.
+    rows
+        B, texts side by side.
+
+    Examples
+    --------
+    >>> cache = RaggedCache(layers=1, rows=2)
+    >>> cache.extend([3, 1])
+    >>> keys, _ = cache.update(torch.ones(2, 1, 3, 4), torch.ones(2, 1, 3, 4), 0)
+    >>> keys.shape, cache.lengths
+    (torch.Size([2, 1, 3, 4]), [3, 1])
+    >>> cache.cut([2, 1])
+    >>> cache.lengths
+    [2, 1]
+    """
+
+    def __init__(self, *, layers: int, rows: int = 1) -> None:
+        self.lengths = [0] * checks.integer("rows", rows, low=1)
+        self.begun = list(self.lengths)
+        self.span = 0
+        super().__init__(layers=[_Layer(self) for _ in range(checks.integer("layers", layers, low=1))])
+
+    @property
+    def width(self) -> int:
+        """Slots that the pass in progress sees: the longest row and its new tokens [1]."""
+        return max(self.begun) + self.span
+
+    def extend(self, counts: Sequence[int]) -> None:
+        """Announce a pass in which row b gets counts[b] tokens; the pass itself has max(counts) of them."""
+        self.begun = list(self.lengths)
+        self.span = max(counts)
+        self.lengths = [length + count for length, count in zip(self.begun, counts, strict=True)]
+
+    def cut(self, lengths: Sequence[int]) -> None:
+        """Keep the first lengths[b] tokens of row b."""
+        for row, (length, had) in enumerate(zip(lengths, self.lengths, strict=True)):
+            checks.integer(f"lengths[{row}]", length, high=had)
+        self.lengths = list(lengths)
+
+    @torch.inference_mode()
+    def compact(self, kept: Sequence[Sequence[int]]) -> None:
+        """Of the tokens of the last pass, row b keeps those at kept[b], in this order; all before them stay.
+
+        Raises
+        ------
+        InputError
+            Places that do not rise, or beyond what the row was given.
+        """
+        for row, places in enumerate(kept):
+            start, given = self.begun[row], self.lengths[row] - self.begun[row]
+            if list(places) != sorted(set(places)) or (places and not 0 <= places[0] <= places[-1] < given):
+                raise InputError(f"kept[{row}] must be rising places below {given}, got {list(places)}")
+            if list(places) != list(range(len(places))):
+                for layer in self.layers:
+                    layer.move(row, [start + place for place in places], start)
+            self.lengths[row] = start + len(places)
+        self.begun, self.span = list(self.lengths), 0
+
+    @torch.inference_mode()
+    def select(self, rows: Sequence[int]) -> None:
+        """Keep these rows, in this order."""
+        for layer in self.layers:
+            layer.select(rows)
+        self.lengths = [self.lengths[row] for row in rows]
+        self.begun, self.span = list(self.lengths), 0
+
+
+class _Layer(CacheLayerMixin):
+    """Keys and values of one attention layer, shape (B, heads, slots, size)."""
+
+    is_sliding = False
+
+    def __init__(self, cache: RaggedCache) -> None:
+        super().__init__()
+        self._cache = cache
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        self.keys = key_states.new_zeros((*key_states.shape[:2], 0, key_states.shape[3]))
+        self.values = value_states.new_zeros((*value_states.shape[:2], 0, value_states.shape[3]))
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Write the new tokens of every row behind what it has; all slots in sight."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        width = self._cache.width
+        if width > self.keys.shape[2]:
+            self.keys, self.values = _grown(self.keys, width), _grown(self.values, width)
+        self._write(self.keys, key_states)
+        self._write(self.values, value_states)
+        return self.keys[:, :, :width], self.values[:, :, :width]
+
+    def _write(self, store: Tensor, new: Tensor) -> None:
+        starts, span = self._cache.begun, new.shape[2]
+        if len(set(starts)) == 1:
+            store[:, :, starts[0] : starts[0] + span] = new
+        else:
+            for row, start in enumerate(starts):
+                store[row, :, start : start + span] = new[row]
+
+    def move(self, row: int, slots: Sequence[int], start: int) -> None:
+        """Copy `slots` of a row to `start` and behind."""
+        if self.is_initialized:
+            for store in (self.keys, self.values):
+                store[row, :, start : start + len(slots)] = store[row, :, list(slots)]
+
+    def select(self, rows: Sequence[int]) -> None:
+        if self.is_initialized:
+            self.keys, self.values = self.keys[list(rows)], self.values[list(rows)]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self._cache.width, 0
+
+    def get_seq_length(self) -> int:
+        return max(self._cache.begun)
+
+    def get_max_length(self) -> int:
+        return -1
+
+
+def _grown(store: Tensor, width: int) -> Tensor:
+    """The same with room for `width` slots and some more; zeros are finite, so masked slots cannot spoil a sum."""
+    rows, heads, slots, size = store.shape
+    grown = store.new_zeros((rows, heads, -(-width // GROWTH) * GROWTH, size))
+    grown[:, :, :slots] = store
+    return grown
