@@ -142,6 +142,6 @@ def test_a_prompt_beyond_the_drafters_context_is_not_read():
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED])
 def test_drafter_logits_must_be_finite(sampling):
     model = TableModel([0.5, 0.5])
-    model._logits = np.full((1, 2), np.nan, dtype=np.float32)
+    model.log_laws = np.full((1, 2), np.nan, dtype=np.float32)
     with pytest.raises(InputError, match=r"proposer bad logits must be finite, got nan in row 0 \(text position 2\)"):
         propose(begun(ModelProposer(model, name="bad"), [0]), [0, 1], sampling=sampling)

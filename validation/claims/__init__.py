@@ -7,11 +7,19 @@ to `CLAIMS`. The first line of its docstring is its help.
 from validation.claims.bfloat16_gap import Bfloat16Gap
 from validation.claims.greedy_equality import GreedyEquality
 from validation.claims.lossless_model import LosslessModel
+from validation.claims.lossless_rules import LosslessRules
 from validation.claims.lossless_table import LosslessTable
 from validation.claims.protocol import Claim, ClaimResult, Control, Settings, summary
 
 CLAIMS: dict[str, Claim] = {
-    claim.name: claim for claim in (LosslessTable(), LosslessModel(), GreedyEquality(), Bfloat16Gap())
+    claim.name: claim
+    for claim in (
+        LosslessTable(),
+        LosslessRules(),
+        LosslessModel(),
+        GreedyEquality(),
+        Bfloat16Gap(),
+    )
 }
 
 __all__ = [
@@ -22,6 +30,7 @@ __all__ = [
     "Control",
     "GreedyEquality",
     "LosslessModel",
+    "LosslessRules",
     "LosslessTable",
     "Settings",
     "summary",

@@ -38,6 +38,9 @@ class Settings:
         Sizes are multiplied by it; 1 takes about half a minute a claim on two cores [1].
     model : str | None
         Folder, GGUF file or hub name; None for the default model. See `validation.decoder.load`.
+    drafter : str | None
+        An independent draft model of the same vocabulary, for claims that compare drafters; None for those that come
+        from the target itself.
     device : str
         "cpu", "cuda" or "auto".
     cache_dir : Path | None
@@ -54,6 +57,7 @@ class Settings:
     level: float = 1e-6
     budget: float = 1.0
     model: str | None = None
+    drafter: str | None = None
     device: str = "auto"
     cache_dir: Path | None = None
     loaded: Loaded | None = None
@@ -129,6 +133,10 @@ class ClaimResult:
         Further numbers.
     histograms : Mapping[str, tuple of int]
         Counts on equal bins of [0, 1] by name, where the claim has any.
+    median_abs_error : float | None
+        Of predictions on held-out settings, relative; None for claims that predict no number [1].
+    rows : tuple of Mapping
+        One per setting, for claims that have several: what was predicted and measured, with intervals.
     detail : str
         One line for people.
     """
@@ -145,6 +153,8 @@ class ClaimResult:
     controls: tuple[Control, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     histograms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    median_abs_error: float | None = None
+    rows: tuple[Mapping[str, Any], ...] = ()
     detail: str = ""
 
     @property
@@ -168,6 +178,8 @@ class ClaimResult:
             "controls": [{"fault": c.fault, "n": c.n, "pvalue": c.pvalue, "caught": c.caught} for c in self.controls],
             "figures": dict(self.figures),
             "histograms": {name: list(counts) for name, counts in self.histograms.items()},
+            "median_abs_error": self.median_abs_error,
+            "rows": [dict(row) for row in self.rows],
             "detail": self.detail,
         }
 

@@ -38,6 +38,8 @@ def layout(
     trees
         Of each row: None for tokens one after the other, or the tree of the tokens behind the first, which is its
         root.
+    device
+        Where the tensors go.
 
     Examples
     --------

@@ -74,7 +74,9 @@ def play(
     target.compact(kept)
     stored = perf_counter()
     features = reading.features
-    proposer.absorb(texts, None if features is None else [rows[places] for rows, places in zip(features, kept)])
+    proposer.absorb(
+        texts, None if features is None else [rows[places] for rows, places in zip(features, kept, strict=True)]
+    )
     done = perf_counter()
     return [
         Played(
