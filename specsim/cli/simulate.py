@@ -1,4 +1,4 @@
-"""`specsim simulate`: rounds of draft and verify, as counts or as the rows that a decoder would write."""
+"""`specsim simulate`: rounds of draft and verify, as counts or as the rows that a decoder would write; a server."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from specsim import checks
 from specsim.checks import IntArray
 from specsim.cli import parts
 from specsim.cli.output import emit, envelope, json_option, seed_option, table
+from specsim.cli.simulate_serving import serving
 from specsim.drafters import RatioDrafter
 from specsim.errors import InputError
 from specsim.records import write_records
@@ -37,7 +38,10 @@ LOSSY = "{} is lossy: its text does not follow the target's law; specsim accept 
 
 @click.group()
 def simulate() -> None:
-    """Monte Carlo of rounds."""
+    """Monte Carlo of rounds, and of a server under load."""
+
+
+simulate.add_command(serving)
 
 
 @simulate.command()

@@ -9,10 +9,23 @@ of lengths. Drafts that are certain given the text (argmax, lookup) carry no cho
 
 from specsim.policies.anticipation import anticipated_depth
 from specsim.policies.budget import admit, best_budget
+from specsim.policies.by_batch import ByBatch
 from specsim.policies.confidence import entropy_confidence, length_before, length_keeping, worthwhile_length
+from specsim.policies.fixed import Fixed
+from specsim.policies.goodput import Goodput
+from specsim.policies.load import GammaPolicy, Load
 from specsim.policies.prefix_scheduler import PrefixSchedule, prefix_schedule
 
+POLICIES: dict[str, type[GammaPolicy]] = {"fixed": Fixed, "by_batch": ByBatch, "goodput": Goodput}
+"""How a server chooses the depth of its next round."""
+
 __all__ = [
+    "POLICIES",
+    "ByBatch",
+    "Fixed",
+    "GammaPolicy",
+    "Goodput",
+    "Load",
     "PrefixSchedule",
     "admit",
     "anticipated_depth",
