@@ -7,7 +7,6 @@ content security policy forbids every request.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +15,21 @@ from typing import Any
 import altair as alt
 import jinja2
 
+from reports.controls import Control, Readout, lifted
 from specsim.charts import theme
-from specsim.errors import InputError
+from specsim.charts.drawing import script_json, vega_bundle
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Figure:
-    """A chart with the sentence that says what to see in it."""
+    """A chart with the sentence that says what to see in it, and controls of its own."""
 
     title: str
     see: str
     spec: Mapping[str, Any]
+    controls: Sequence[Control] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +46,12 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
-    """A heading, a sentence or two, and what stands under them; `key` is its address in the page."""
+    """A heading, a sentence or two, and what stands under them; `key` is its address in the page.
+
+    `pairs` puts two pictures side by side where three would fit, and the last of an odd number across.
+    `controls` set parameters of all its pictures, and `readouts` show some. `script` runs before they are drawn; what
+    it puts into `live.functions` can be called in their expressions.
+    """
 
     key: str
     title: str
@@ -55,6 +61,10 @@ class Section:
     texts: Sequence[Row] = ()
     points: Sequence[str] = ()
     tables_first: bool = False
+    pairs: bool = False
+    controls: Sequence[Control] = ()
+    readouts: Sequence[Readout] = ()
+    script: str = ""
 
     @property
     def filled(self) -> bool:
@@ -86,8 +96,12 @@ def figure(chart: alt.LayerChart, *, see: str) -> Figure:
     spec = chart.to_dict()
     title = spec.pop("title")
     del spec["config"], spec["$schema"]
+    controls = lifted(spec)
     return Figure(
-        title=title, see=see, spec={**spec, "width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+        title=title,
+        see=see,
+        controls=controls,
+        spec={**spec, "width": "container", "autosize": {"type": "fit-x", "contains": "padding"}},
     )
 
 
@@ -150,30 +164,6 @@ def render(
             bundle=vega_bundle() if charts else "",
         )
     )
-
-
-def script_json(value: object) -> str:
-    r"""JSON that is safe inside a script element: no text in it can close the element or open a comment.
-
-    Examples
-    --------
-    >>> script_json({"name": "</script>"})
-    '{"name":"\\u003c/script\\u003e"}'
-    """
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-@functools.cache
-def vega_bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, in the Vega-Lite version that Altair writes."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise InputError("a page with charts needs vl-convert: pip install 'specsim[report]'") from None
-    version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    bundle: str = vl_convert.javascript_bundle(snippet=None, vl_version=version)  # type: ignore[arg-type]  # None is its default
-    return bundle.replace("</script", "<\\/script")
 
 
 def _config(name: str) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reports.pages import demo
+from reports.pages import demo, drafters, serving
 
-PAGES = {"demo": demo.page}
+PAGES = {"demo": demo.page, "drafters": drafters.page, "serving": serving.page}
 
 __all__ = ["PAGES"]

@@ -8,44 +8,69 @@ from __future__ import annotations
 
 from specsim.charts.acceptance import acceptance_by_depth
 from specsim.charts.gain import gain_by_batch
-from specsim.charts.gain_map import gain_by_batch_and_context
+from specsim.charts.gain_map import gain_by_batch_and_context, gain_by_batch_and_gamma
+from specsim.charts.limits import pass_seconds_against_ideal
+from specsim.charts.pareto import device_speed_by_user_speed
 from specsim.charts.passes import pass_seconds_by_tokens
 from specsim.charts.placement import speedup_by_batch
 from specsim.charts.plan import drafters_by_speedup
 from specsim.charts.predictions import predicted_against_measured
 from specsim.charts.rounds import round_parts
 from specsim.charts.sensitivity import speedup_sensitivity
+from specsim.charts.serving import kept_by_load, latency_by_load
+from specsim.charts.serving_speed import throughput_by_user_speed
+from specsim.charts.serving_time import serving_over_time
 from specsim.charts.speedup import speedup_by_gamma
 from specsim.charts.step import pass_parts_by_tokens
+from specsim.charts.tau import tokens_by_gamma
+from specsim.charts.temperature import tokens_by_temperature
 from specsim.charts.uniformity import pit_histogram
 
 CHARTS = {
     "acceptance_by_depth": acceptance_by_depth,
+    "device_speed_by_user_speed": device_speed_by_user_speed,
     "drafters_by_speedup": drafters_by_speedup,
     "gain_by_batch": gain_by_batch,
     "gain_by_batch_and_context": gain_by_batch_and_context,
+    "gain_by_batch_and_gamma": gain_by_batch_and_gamma,
+    "kept_by_load": kept_by_load,
+    "latency_by_load": latency_by_load,
     "pass_parts_by_tokens": pass_parts_by_tokens,
+    "pass_seconds_against_ideal": pass_seconds_against_ideal,
     "pass_seconds_by_tokens": pass_seconds_by_tokens,
     "pit_histogram": pit_histogram,
     "predicted_against_measured": predicted_against_measured,
     "round_parts": round_parts,
+    "serving_over_time": serving_over_time,
     "speedup_by_batch": speedup_by_batch,
     "speedup_by_gamma": speedup_by_gamma,
     "speedup_sensitivity": speedup_sensitivity,
+    "throughput_by_user_speed": throughput_by_user_speed,
+    "tokens_by_gamma": tokens_by_gamma,
+    "tokens_by_temperature": tokens_by_temperature,
 }
 
 __all__ = [
     "CHARTS",
     "acceptance_by_depth",
+    "device_speed_by_user_speed",
     "drafters_by_speedup",
     "gain_by_batch",
     "gain_by_batch_and_context",
+    "gain_by_batch_and_gamma",
+    "kept_by_load",
+    "latency_by_load",
     "pass_parts_by_tokens",
+    "pass_seconds_against_ideal",
     "pass_seconds_by_tokens",
     "pit_histogram",
     "predicted_against_measured",
     "round_parts",
+    "serving_over_time",
     "speedup_by_batch",
     "speedup_by_gamma",
     "speedup_sensitivity",
+    "throughput_by_user_speed",
+    "tokens_by_gamma",
+    "tokens_by_temperature",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -126,6 +127,14 @@ def doubling(frame: pd.DataFrame, column: str, *, title: str) -> alt.X:
     # d3 hides labels of a logarithmic axis beyond its tick count; here only overlap shall hide them.
     axis = alt.Axis(title=title, format="d", grid=False, values=ticks, tickCount=99, labelSeparation=4)
     return alt.X(f"{column}:Q", scale=alt.Scale(type="log", base=2, nice=False, padding=12), axis=axis)
+
+
+def decades(field: str, *, title: str, low: float, high: float, form: str = "~s") -> alt.Y:
+    """A logarithmic axis up, ticked at 1, 2 and 5 of each power of ten, for values from `low` to `high`."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high]
+    axis = alt.Axis(format=form, values=ticks, tickCount=99)
+    return alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=12), axis=axis)
 
 
 def even(channel: type[alt.XDatum | alt.YDatum] = alt.YDatum) -> alt.Chart:

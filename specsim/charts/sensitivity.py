@@ -68,7 +68,7 @@ def speedup_sensitivity(
     )
     # Padding in pixels, for the texts beyond the bars.
     scale = alt.Scale(zero=False, nice=False, padding=52)
-    across = alt.X("to:Q", title="speedup over plain decoding [×]", scale=scale)
+    across = alt.X("to:Q", title="speedup [×]", scale=scale)
     chart = finish(
         even(alt.XDatum),
         base.mark_bar(height={"band": 0.62}).encode(

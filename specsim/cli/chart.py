@@ -5,7 +5,6 @@ Altair takes half a second to import, so commands import it, and what draws, onl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-PIXELS = 2
-"""Of a .png for each point of the chart, for screens that have them."""
+FORMATS = (".html", ".svg", ".png")
 PAGE = jinja2.Template(
     """<!doctype html>
 <html lang="en">
@@ -73,9 +71,10 @@ def check_chart(path: Path | None, *, theme: str) -> None:
     if path.suffix not in FORMATS:
         *most, last = FORMATS
         raise InputError(f"chart must end in {', '.join(most)} or {last}, got {path.name}")
-    _vl_convert()
+    from specsim.charts.drawing import vl_convert
     from specsim.charts.theme import config
 
+    vl_convert()
     config(theme)
     ready_folder(path.parent)
 
@@ -88,53 +87,19 @@ def save_chart(chart: Chart, path: Path) -> None:
     InputError
         The place cannot be written.
     """
-    write_whole(path, FORMATS[path.suffix](chart))
+    from specsim.charts.drawing import PICTURES
+
+    write_whole(path, _html(chart) if path.suffix == ".html" else PICTURES[path.suffix](chart.to_dict()))
 
 
 def _html(chart: Chart) -> str:
+    from specsim.charts.drawing import script_json, vega_bundle
+
     spec = chart.to_dict()
-    bundle = _vl_convert().javascript_bundle(snippet=None, vl_version=_version())
     page: str = PAGE.render(
         title=chart.description,
         background=spec["config"]["background"],
-        bundle=bundle.replace("</script", "<\\/script"),
-        spec=_script_json(spec),
+        bundle=vega_bundle(),
+        spec=script_json(spec),
     )
     return page
-
-
-def _svg(chart: Chart) -> str:
-    return str(_vl_convert().vegalite_to_svg(chart.to_dict(), vl_version=_version()))
-
-
-def _png(chart: Chart) -> bytes:
-    return bytes(_vl_convert().vegalite_to_png(chart.to_dict(), vl_version=_version(), scale=PIXELS))
-
-
-FORMATS: dict[str, Callable[[Chart], str | bytes]] = {".html": _html, ".svg": _svg, ".png": _png}
-
-
-def _script_json(value: object) -> str:
-    r"""JSON that no text in it can take out of its script element.
-
-    Examples
-    --------
-    >>> _script_json({"name": "</script>"})
-    '{"name": "\\u003c/script>"}'
-    """
-    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
-
-
-def _version() -> str:
-    """Of Vega-Lite, as Altair writes it and vl-convert names it."""
-    import altair as alt
-
-    return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-
-
-def _vl_convert() -> Any:
-    try:
-        import vl_convert
-    except ImportError:
-        raise InputError("a chart needs vl-convert: pip install 'specsim[report]'") from None
-    return vl_convert

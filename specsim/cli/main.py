@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module, metadata
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -32,20 +32,37 @@ COMMANDS = {
 INTERRUPTED = 130
 
 
-class Commands(click.Group):
-    """A group whose members are loaded on first use."""
+class Lazy(click.Group):
+    """A group whose members are loaded on first use.
+
+    Parameters
+    ----------
+    targets : callable
+        Gives "module:command" by name.
+    """
+
+    def __init__(self, *, targets: Callable[[], Mapping[str, str]], **options: Any) -> None:
+        super().__init__(**options)
+        self.targets = targets
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all subcommands, this package's and those of entry points."""
-        return sorted({**COMMANDS, **_entry_points()})
+        """Names of all subcommands."""
+        return sorted(self.targets())
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The subcommand; an unknown name lists the known ones."""
-        known = {**COMMANDS, **_entry_points()}
+        known = self.targets()
         return _load(name, known[checks.one_of("command", name, known)])
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def _targets() -> dict[str, str]:
+    """Subcommands of this package and of entry points."""
+    return {**COMMANDS, **{point.name: point.value for point in metadata.entry_points(group="specsim.commands")}}
+
+
+@click.group(
+    cls=Lazy, targets=_targets, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(package_name="specsim", prog_name="specsim")
 def specsim() -> None:
     """Should I speculate, with which drafter, how many tokens per round - and is my decoder still lossless?"""
@@ -77,10 +94,6 @@ def run(arguments: Sequence[str]) -> int:
         traceback.print_exc()
         click.echo("error: this is a bug in specsim; the lines above say where", err=True)
         return SpecsimError.exit_code
-
-
-def _entry_points() -> dict[str, str]:
-    return {point.name: point.value for point in metadata.entry_points(group="specsim.commands")}
 
 
 def _load(name: str, target: str) -> click.Command:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from specsim import checks
 from specsim.conformance.acceptance import CLAIMS
 from specsim.conformance.asking import ask, score
@@ -124,7 +126,7 @@ def _judge(
     evidence = _evidence(asked, outputs, rows, plan)
     before = _tokens(run)
     if run.trial is None:
-        size = None if rows.ids is not None else evidence.observed.p.shape[1]
+        size = None if rows.ids is not None else np.shape(rows.log_p)[1]
         laws = {kind: joint_laws(kind, oracle, vocabulary=size) for kind in kinds(plan)} if size else {}
         run.trial = Trial.new(plan, groups=tuple(evidence.strata()), claims=claims, laws=laws)
     run.trial = run.trial.update(evidence, requests=asked, outputs=outputs)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.reports.browsing import browser as browser  # a fixture
+
 PROPOSERS = {
     "ngram": (0.55, 0.002, 0.0),
     "early exit, 20 layers": (0.78, 0.001, 0.021),

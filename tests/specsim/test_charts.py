@@ -73,12 +73,47 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {},
     ),
+    "device_speed_by_user_speed": (
+        {
+            "method": ["plain", "plain", "ngram"],
+            "batch": [1, 64, 1],
+            "gamma": [0, 0, 4],
+            "user_tokens_per_second": [150.0, 90.0, 240.0],
+            "device_tokens_per_second": [150.0, 5760.0, 240.0],
+            "front": [False, True, True],
+        },
+        {},
+    ),
     "drafters_by_speedup": (RANKED, {}),
     "gain_by_batch": ({"method": "ngram", **SWEPT}, {"by": "method"}),
     "gain_by_batch_and_context": ({"context": 1024, **SWEPT}, {}),
+    "gain_by_batch_and_gamma": ({"gamma": 4, **SWEPT}, {}),
+    "kept_by_load": (
+        {
+            "policy": ["plain", "plain", "goodput"],
+            "requests_per_second": [5.0, 20.0, 5.0],
+            "kept": [1.0, 0.4, 1.0],
+            "kept_requests_per_second": [5.0, 8.0, 5.0],
+        },
+        {},
+    ),
+    "latency_by_load": (
+        {
+            "policy": ["plain", "plain", "goodput"],
+            "latency": "request",
+            "requests_per_second": [5.0, 20.0, 5.0],
+            "quantile": [0.5, 0.5, 0.95],
+            "seconds": [1.5, 4.0, 0.9],
+        },
+        {"latency": "request", "promise_seconds": 2.0},
+    ),
     "pass_parts_by_tokens": (
         {"tokens": [1, 1, 2, 2], "part": ["mlp", "attention", "mlp", "attention"], "seconds": [4e-3, 1e-3, 4e-3, 2e-3]},
         {"ridge": 280.0},
+    ),
+    "pass_seconds_against_ideal": (
+        {"law": ["ideal", "ideal", "calibrated"], "tokens": [1, 512, 1], "seconds": [4.5e-3, 7.8e-3, 6e-3]},
+        {"ridges": pd.DataFrame({"law": ["ideal"], "tokens": [295.2], "seconds": [4.5e-3]})},
     ),
     "pass_seconds_by_tokens": (
         {
@@ -111,6 +146,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {},
     ),
+    "serving_over_time": (
+        {"policy": ["plain", "goodput", "goodput"], "gamma": [0.0, 4.0, 2.5], "seconds": [0.5, 0.5, 1.5]},
+        {"quantity": "gamma"},
+    ),
     "speedup_by_batch": (PLACED, {}),
     "speedup_by_gamma": (
         {"proposer": ["ngram", "ngram", "early exit"], "gamma": [1, 2, 1], "speedup": [1.2, 1.4, 0.9], **INTERVALS},
@@ -125,6 +164,34 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "high": [2.4, 2.0],
         },
         {"speedup": 2.1},
+    ),
+    "throughput_by_user_speed": (
+        {
+            "policy": ["plain", "plain", "goodput"],
+            "requests_per_second": [5.0, 20.0, 5.0],
+            "batch": [4.0, 60.0, 2.0],
+            "gamma": [0.0, 0.0, 3.9],
+            "user_tokens_per_second": [140.0, 70.0, 280.0],
+            "tokens_per_second": [1200.0, 4500.0, 1200.0],
+        },
+        {},
+    ),
+    "tokens_by_gamma": (
+        {"law": ["constant", "constant", "beta"], "gamma": [1, 2, 1], "E_tokens": [1.7, 2.2, 1.71]},
+        {
+            "band": pd.DataFrame({"gamma": [1, 2], "low": [1.6, 2.0], "high": [1.8, 2.4]}),
+            "measured": pd.DataFrame({"gamma": [1], "E_tokens": [1.7], "low": [1.65], "high": [1.75]}),
+        },
+    ),
+    "tokens_by_temperature": (
+        {
+            "drafter": "eagle3",
+            "target": ["8B", "8B", "70B"],
+            "source": "a paper",
+            "temperature": [0.0, 1.0, 0.0],
+            "E_tokens": [6.2, 4.9, 5.9],
+        },
+        {},
     ),
 }
 each_chart = pytest.mark.parametrize("name", sorted(CASES))
@@ -147,7 +214,7 @@ def found(spec: dict[str, Any], key: str) -> list[Any]:
 
 
 def public_functions() -> set[Callable[..., Any]]:
-    helpers = {"frame", "theme"}
+    helpers = {"drawing", "frame", "live", "theme"}
     modules = [import_module(f"specsim.charts.{m.name}") for m in pkgutil.iter_modules(charts.__path__)]
     return {
         function

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from specsim.conformance import (
+    Cell,
     Output,
     Parameters,
     Recorded,
@@ -175,6 +176,30 @@ def test_too_few_tokens_are_inconclusive() -> None:
     verdict = check(TableDecoder(MODELS), ORACLE, replace(SMALL, tokens=120))
     assert (verdict.outcome, verdict.exit_code, verdict.smallest_tv) == ("inconclusive", 2, 1.0)
     assert "120 tokens are too few" in verdict.sentence
+
+
+def test_vocabularies_too_large_for_a_cell_a_token_are_checked_too() -> None:
+    """Null: a decoder that draws from 300 tokens alike, n = 400, level 1e-6; one that draws from half of them fails."""
+
+    class Alike:
+        def __init__(self, most: int) -> None:
+            self.most = most
+
+        def generate(self, requests: Sequence[Request]) -> list[Output]:
+            drawn = [np.random.default_rng(one.seed).integers(self.most, size=32) for one in requests]
+            sizes = [one.parameters.max_tokens for one in requests]
+            return [
+                Output(tokens=tuple(some[:size].tolist()), finish_reason="length")
+                for some, size in zip(drawn, sizes, strict=True)
+            ]
+
+        def score(self, requests: Sequence[Request], outputs: Sequence[Output]) -> Rows:
+            return Rows(log_p=np.full((sum(len(one.tokens) for one in outputs), 300), -math.log(300)))
+
+    cell = Cell(name="warm", parameters=Parameters(max_tokens=8), is_fixed=True)
+    asked = replace(plan(tokens=400, vocabulary=300, seed=1), cells=(cell,))
+    assert check(Alike(300), Alike(300), asked).outcome != "does not conform"
+    assert check(Alike(150), Alike(300), asked).outcome == "does not conform"
 
 
 def test_a_pass_says_what_it_would_have_caught() -> None:
