@@ -89,7 +89,7 @@ class LLM:
 
 def adapters(decoder: TableDecoder | None = None, **options: Any) -> tuple[VLLMDecoder, VLLMOracle]:
     return (
-        VLLMDecoder(LLM(decoder), eos_id=EOS, sampling_params=Settings),
+        VLLMDecoder(LLM(decoder), eos_id=EOS, is_speculative=False, sampling_params=Settings),
         VLLMOracle(LLM(), vocabulary=8, sampling_params=Settings, **options),
     )
 
@@ -137,6 +137,20 @@ def test_what_vllm_lacks_or_lists_short_is_refused() -> None:
     silent = SimpleNamespace(generate=lambda *_, **__: [SimpleNamespace(prompt_logprobs=None)])
     with pytest.raises(AdapterError, match=r"must give prompt_logprobs for every token of a prompt, got None"):
         VLLMOracle(silent, vocabulary=8, sampling_params=Settings).score([Request(id="a", prompt=(1,))], output)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "is_fine"),
+    [
+        (Parameters(top_k=3, top_p=0.9, repetition_penalty=1.2, eos_ids=(EOS,)), True),
+        (Parameters(min_p=0.1), False),
+        (Parameters(logit_bias={1: 0.5}), False),
+        (Parameters(banned_ids=(1,)), False),
+    ],
+)
+def test_what_vllm_refuses_with_speculation_is_not_asked(parameters: Parameters, is_fine: bool) -> None:
+    assert (VLLMDecoder(LLM(), eos_id=EOS, sampling_params=Settings).refuses(parameters) is None) == is_fine
+    assert VLLMDecoder(LLM(), eos_id=EOS, is_speculative=False, sampling_params=Settings).refuses(parameters) is None
 
 
 def test_all_settings_are_said() -> None:

@@ -11,10 +11,10 @@ from specsim.checks import FloatArray
 from specsim.distributions import Sampling
 from validation.claims.protocol import Settings
 from validation.decoder.early_exit import early_exit
+from validation.decoder.language_model import LanguageModel
 from validation.decoder.load import Loaded, load
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
-from validation.decoder.language_model import LanguageModel
 
 PROMPTS = (
     "Write the first lines of a story about a lighthouse keeper who finds a letter.",

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
+from rich.table import Table
 
 from specsim import checks
-from specsim.cli.output import emit, envelope, json_option, seed_option, table, to_json
-from specsim.files import write_whole
+from specsim.cli.output import emit, envelope, json_option, seed_option, table
+from specsim.errors import InputError
+from validation.cli.engines import engines
+from validation.cli.train import train
 
 
 @click.group()
 def validate() -> None:
     """Claims about the decoder: what they say, and whether they stand."""
+
+
+validate.add_command(engines)
+validate.add_command(train)
 
 
 @validate.command("list")
@@ -28,56 +38,86 @@ def list_claims(as_json: bool) -> None:
 
 
 @validate.command()
-@click.argument("name")
-@click.option("--model", help="Local folder or hub name; by default SmolLM2-135M-Instruct from the package index.")
+@click.argument("names", nargs=-1, metavar="NAME...|all")
+@click.option("--target", help="Local folder or hub name; by default SmolLM2-135M-Instruct from the package index.")
+@click.option("--drafter", help="A draft model of the same vocabulary, for claims that compare drafters.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda or auto.")
-@click.option("--budget", type=float, default=1.0, show_default=True, help="Multiplies sizes; 1 is half a minute.")
-@click.option("--level", type=float, default=1e-6, show_default=True, help="False-alarm rate of the claim.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Also write the JSON object here.")
+@click.option("--budget", type=float, default=1.0, show_default=True, help="Multiplies sizes; 1 is half a minute each.")
+@click.option("--level", type=float, default=1e-6, show_default=True, help="False-alarm rate of each claim.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for DEVICE/CLAIM.json, one file a claim, written as soon as it is known.",
+)
+@click.option("--resume", is_flag=True, help="Leave out claims whose result --out has already.")
 @seed_option
 @json_option
 def run(
-    name: str,
-    model: str | None,
+    names: tuple[str, ...],
+    target: str | None,
+    drafter: str | None,
     device: str,
     budget: float,
     level: float,
     out: Path | None,
+    resume: bool,
     seed: int,
     as_json: bool,
 ) -> int:
-    """Run one claim. Exit code 1 where it falls, or where its planted faults were not caught either."""
+    """Run claims; all of them by default. Exit code 1 where one falls, or where its planted faults were not caught.
+
+    With --target and --drafter the claims are about that pair.
+    """
     from validation.claims import CLAIMS, Settings
+    from validation.claims.results import Results
     from validation.cli.progress import bars
     from validation.timing import fingerprint, physical_cores, pin_threads
 
-    claim = CLAIMS[checks.one_of("claim", name, CLAIMS)]
-    inputs = {"name": name, "model": model, "device": device, "budget": budget, "level": level, "seed": seed}
+    if resume and out is None:
+        raise InputError("resume needs out, the folder that has results")
+    wanted = list(CLAIMS) if names in ((), ("all",)) else [checks.one_of("claim", name, CLAIMS) for name in names]
+    inputs = {"names": wanted, "target": target, "drafter": drafter, "device": device, "budget": budget}
     pin_threads()
+    results = Results(out, inputs=inputs | {"level": level, "seed": seed}, device=fingerprint())
+    known = results.known(wanted) if resume else {}
     with bars() as progress:
-        settings = Settings(
-            seed=seed,
-            level=level,
-            budget=budget,
-            model=model,
-            device=device,
-            workers=physical_cores(),
-            progress=lambda fraction: progress(name, fraction),
+        for name in wanted:
+            if name in known:
+                continue
+            settings = Settings(
+                seed=seed,
+                level=level,
+                budget=budget,
+                model=target,
+                drafter=drafter,
+                device=device,
+                workers=physical_cores(),
+                progress=partial(progress, name),
+            )
+            known[name] = results.keep(CLAIMS[name].run(settings))
+    rows = [known[name] for name in wanted]
+    outcome = envelope(
+        "validate run", inputs=inputs | {"level": level, "seed": seed}, result={"claims": rows, "device": fingerprint()}
+    )
+    emit(outcome, as_json=as_json, tables=[*_shown(rows)])
+    return 0 if all(row["passed"] for row in rows) else 1
+
+
+def _shown(rows: Sequence[Mapping[str, Any]]) -> Iterator[str | Table]:
+    """A sentence for each claim, and its planted faults where there is one claim."""
+    for row in rows:
+        yield (
+            f"{row['test']} {row['verdict']} on {row['model']}: p-value {row['pvalue']:.2g} "
+            f"over {row['n']} {row['unit']}. {row['detail']}"
         )
-        result = claim.run(settings)
-    outcome = envelope("validate run", inputs=inputs, result=result.as_dict() | {"device": fingerprint()})
-    if out is not None:
-        write_whole(out, to_json(outcome, indent=1))
-    controls = table(
-        ["planted fault", "n", "p-value", "caught"],
-        [(c.fault, str(c.n), f"{c.pvalue:.2g}", "yes" if c.caught else "no") for c in result.controls],
-    )
-    sentence = (
-        f"{name} {result.verdict} on {result.model}: p-value {result.pvalue:.2g} "
-        f"over {result.n} {result.unit}. {result.detail}"
-    )
-    emit(outcome, as_json=as_json, tables=[sentence, *([controls] if result.controls else [])])
-    return 0 if result.passed else 1
+    if len(rows) == 1 and rows[0]["controls"]:
+        yield table(
+            ["planted fault", "n", "p-value", "caught"],
+            [
+                (one["fault"], str(one["n"]), f"{one['pvalue']:.2g}", "yes" if one["caught"] else "no")
+                for one in rows[0]["controls"]
+            ],
+        )
 
 
 @validate.command()

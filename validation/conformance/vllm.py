@@ -36,14 +36,18 @@ class VLLMDecoder:
         The engine under test.
     eos_id : int or None
         The model's own end-of-text token, which `min_tokens` bans whether or not a text may end there.
+    is_speculative : bool
+        Whether it speculates: it then takes no `min_p` and no bias, with which tokens are banned here.
     sampling_params : callable or None
         vLLM's `SamplingParams`; imported by default.
     """
 
     order = "min_p_first"
 
-    def __init__(self, llm: Any, *, eos_id: int | None = None, sampling_params: Any = None) -> None:
-        self.llm, self.eos_id = llm, eos_id
+    def __init__(
+        self, llm: Any, *, eos_id: int | None = None, is_speculative: bool = True, sampling_params: Any = None
+    ) -> None:
+        self.llm, self.eos_id, self.is_speculative = llm, eos_id, is_speculative
         self.sampling_params = sampling_params or _sampling_params()
 
     def refuses(self, parameters: Parameters) -> str | None:
@@ -54,6 +58,8 @@ class VLLMDecoder:
             return "it stops at text, not at sequences of token ids"
         if parameters.min_tokens and (parameters.stop_sequences or self.eos_id not in (None, *parameters.eos_ids)):
             return "min_tokens also bans stop tokens and the model's own end of text there"
+        if self.is_speculative and (parameters.min_p or parameters.logit_bias or parameters.banned_ids):
+            return "with speculation it takes no min_p and no bias, with which tokens are banned"
         return None
 
     def generate(self, requests: Sequence[Request]) -> list[Output]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,22 +111,22 @@ class Datastore:
         return store
 
 
-def read_token_files(files: Iterable[str | Path]) -> Iterable[IntArray]:
-    """Texts of .npy files: one text a file, or one a row where -1 fills up the shorter ones.
+def read_token_files(files: Iterable[str | Path]) -> Iterator[Sequence[int]]:
+    """Texts of files: .npy holds one text as whole numbers, .json a list of objects that each have "tokens".
 
     Raises
     ------
     InputError
         A file that cannot be read or holds something else.
     """
-    for file in files:
+    for place in map(Path, files):
         try:
-            rows = np.load(file, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise InputError(f"cannot read tokens from {file}: {type(error).__name__}, {error}") from error
-        if not isinstance(rows, np.ndarray) or rows.ndim not in (1, 2) or not np.issubdtype(rows.dtype, np.integer):
-            raise InputError(f"{file} must hold whole numbers in one or two axes")
-        yield from (row[row != END] for row in np.atleast_2d(rows))
+            if place.suffix == ".json":
+                yield from [row["tokens"] for row in json.loads(place.read_text())]
+            else:
+                yield np.load(place, allow_pickle=False)
+        except (OSError, ValueError, EOFError, KeyError, TypeError) as error:
+            raise InputError(f"cannot read tokens from {place}: {type(error).__name__}, {error}") from error
 
 
 def _full(texts: Iterable[Sequence[int]]) -> Iterable[Sequence[int]]:

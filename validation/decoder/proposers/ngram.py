@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from specsim import checks
 from specsim.checks import IntArray
 from validation.decoder.proposers.protocol import Draft, Proposer, up_to_eos
 from validation.decoder.text import Text
+
+if TYPE_CHECKING:
+    from validation.decoder.load import Loaded
 
 
 class NgramProposer(Proposer):
@@ -56,3 +60,8 @@ class NgramProposer(Proposer):
                 start = full[-1] if full.size else follow[0]
                 return list(text[start : start + gamma].tolist())
         return []
+
+
+def build(loaded: Loaded, **options: int) -> NgramProposer:
+    """With options as `NgramProposer` takes them."""
+    return NgramProposer(**options)

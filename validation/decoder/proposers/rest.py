@@ -5,16 +5,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from specsim import checks
 from specsim.checks import IntArray
 from validation.decoder.datastore import END, Datastore
-from validation.decoder.load import Loaded
 from validation.decoder.proposers.protocol import Draft, Proposer
 from validation.decoder.proposers.trie import grow
 from validation.decoder.text import Text
+
+if TYPE_CHECKING:
+    from validation.decoder.load import Loaded
 
 
 class RestProposer(Proposer):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from specsim import checks
-from validation.decoder.load import Loaded
 from validation.decoder.proposers.protocol import Draft, Proposer
 from validation.decoder.proposers.trie import Grown, grow
 from validation.decoder.suffix_automaton import ROOT, Match, SuffixAutomaton
@@ -15,6 +14,8 @@ from validation.decoder.text import Text
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from validation.decoder.load import Loaded
 
 
 class SuffixProposer(Proposer):

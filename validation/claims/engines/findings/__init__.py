@@ -1,0 +1,1 @@
+"""Minimal reproductions of findings: each runs alone in its engine's environment and prints exact and measured laws."""

@@ -1,0 +1,24 @@
+"""Draft with an independent model of the same vocabulary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from validation.decoder.load import Loaded, load
+from validation.decoder.model import CachedModel
+from validation.decoder.proposers.model import ModelProposer
+
+Drafter = Loaded | str | Path
+
+
+def drafter_model(loaded: Loaded, drafter: Drafter) -> CachedModel:
+    """A drafter that reads texts: one that was loaded, or a folder, GGUF file or hub name, loaded like the target."""
+    if isinstance(drafter, Loaded):
+        return CachedModel(drafter.model)
+    target = loaded.model
+    return CachedModel(load(drafter, dtype=str(target.dtype).removeprefix("torch."), device=target.device.type).model)
+
+
+def build(loaded: Loaded, *, drafter: Drafter, argmax: bool = False) -> ModelProposer:
+    """With a drafter (see `drafter_model`), token by token."""
+    return ModelProposer(drafter_model(loaded, drafter), name="independent", argmax=argmax)
