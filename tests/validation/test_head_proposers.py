@@ -1,4 +1,4 @@
-"""Heads that draft: chains and trees of every head keep the text, alone and in batches, and draft what the head says."""
+"""Heads that draft: chains and trees keep the text, alone and in batches, and draft what the head says."""
 
 import numpy as np
 import pytest

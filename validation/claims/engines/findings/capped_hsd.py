@@ -9,8 +9,6 @@ pairs the draft's law of one place with the ratio of the place before. At temper
 from types import SimpleNamespace
 
 import torch
-from seqspecdecod.capped_hsd import capped_hsd_step
-from seqspecdecod.standard_sd import standard_speculative_step
 
 P, Q = [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]  # of every token, whatever stood before
 N = 4_000
@@ -31,14 +29,22 @@ def frequencies(step, *, gamma, place):
     return [round(float(count) / N, 3) for count in counts]
 
 
-torch.manual_seed(0)
-print(f"exact law of every token {P}, draft's law {Q}; standard error {0.5 / N**0.5:.3f}")
-for name, step in (("standard", standard_speculative_step), ("capped_hsd", capped_hsd_step)):
-    for gamma in (1, 2):
-        for place in (1, 2):
-            print(f"{name:10} gamma {gamma}, token {place}: {frequencies(step, gamma=gamma, place=place)}")
-try:
-    options = {"gamma": 2, "draft_temperature": 0.0, "target_temperature": 0.0}
-    print("capped_hsd at temperature 0:", capped_hsd_step(model(Q), model(P), torch.tensor([[0]]), **options)[0])
-except RuntimeError as error:
-    print("capped_hsd at temperature 0:", error)
+def main():
+    from seqspecdecod.capped_hsd import capped_hsd_step
+    from seqspecdecod.standard_sd import standard_speculative_step
+
+    torch.manual_seed(0)
+    print(f"exact law of every token {P}, draft's law {Q}; standard error {0.5 / N**0.5:.3f}")
+    for name, step in (("standard", standard_speculative_step), ("capped_hsd", capped_hsd_step)):
+        for gamma in (1, 2):
+            for place in (1, 2):
+                print(f"{name:10} gamma {gamma}, token {place}: {frequencies(step, gamma=gamma, place=place)}")
+    try:
+        options = {"gamma": 2, "draft_temperature": 0.0, "target_temperature": 0.0}
+        print("capped_hsd at temperature 0:", capped_hsd_step(model(Q), model(P), torch.tensor([[0]]), **options)[0])
+    except RuntimeError as error:
+        print("capped_hsd at temperature 0:", error)
+
+
+if __name__ == "__main__":
+    main()

@@ -8,12 +8,11 @@ import torch
 
 from validation.claims.engines.pypi.lazy_annotations import annotations_of
 
-with annotations_of("naive_speculate"):
-    from naive_speculate.infer.kvcache.dynamic import DynamicCache
 
+def main():
+    with annotations_of("naive_speculate"):
+        from naive_speculate.infer.kvcache.dynamic import DynamicCache
 
-def main() -> None:
-    """Four tokens in, one to forget: three should be left."""
     cache = DynamicCache()
     cache.cache.update(torch.zeros(1, 1, 4, 1), torch.zeros(1, 1, 4, 1), 0)
     try:
