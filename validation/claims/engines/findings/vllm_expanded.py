@@ -9,7 +9,8 @@ import torch
 
 from validation.claims.engines.vllm_engines import NGRAMS, Setup, models, offline
 
-PROMPT, FIRST, DRAFT = [1, 2, 3, 7] * 3 + [1, 2, 3], 7, 1  # after 7, n-grams draft 1
+FIRST, DRAFT = 14, 1
+PROMPT = [1, 2, 3, FIRST] * 3 + [1, 2, 3]  # after FIRST, n-grams draft DRAFT
 N = 6_000
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def cases() -> tuple[Case, ...]:
             rule="typical acceptance",
             tokens=SHORT,
             make=_texts(variant="typical", top_p=0.5),
-            settings=FEW,
+            settings=(("good", 1.0, 4), ("good", 0.7, 3)),
             expect=FAILS,
             note="lossy on purpose; at top_p 1, its default, it accepts no draft and conforms",
         ),

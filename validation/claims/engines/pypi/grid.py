@@ -101,7 +101,8 @@ def _runner(mode: Mode, draft: str, temperature: float, gamma: int) -> Callable[
     def run(tokens: int, seed: int) -> Verdict:
         models = tables(draft)
         decoder = from_callable(mode.make(models, gamma), is_batch=mode.is_batch)
-        asked = plan(vocabulary=VOCABULARY, tokens=tokens, seed=seed, tolerance=ROUNDING, is_seeded=not mode.is_batch)
+        is_seeded = mode.is_seeded and not mode.is_batch
+        asked = plan(vocabulary=VOCABULARY, tokens=tokens, seed=seed, tolerance=ROUNDING, is_seeded=is_seeded)
         if mode.parameters is None:
             return check_at(temperature, decoder, TableOracle(models), asked, margin=ROUNDING, claims=mode.claims)
         cells = (Cell(name="cold prefix", parameters=replace(mode.parameters, temperature=temperature)),)
