@@ -200,6 +200,13 @@ def test_a_saved_head_comes_back_the_same(name, tmp_path):
     assert about_head(path)["training"] == {"seed": 1}
 
 
+def test_positions_keep_their_precision_in_bfloat16():
+    stack, positions = make_head("eagle").stack, torch.tensor([[5003]])
+    exact, _ = stack.rotary(torch.zeros(1), positions)
+    rounded, _ = stack.bfloat16().rotary(torch.zeros(1, dtype=torch.bfloat16), positions)
+    assert torch.equal(rounded, exact.bfloat16())
+
+
 def test_stored_weights_are_half_as_long_by_default(tmp_path):
     path = save_head(make_head("eagle"), tmp_path / "h.safetensors", target=fingerprint(target(), "t"), training={})
     stored = load_file(path)

@@ -102,11 +102,16 @@ class Stack(nn.Module):
         )
         config._attn_implementation = "sdpa"
         self.layers = nn.ModuleList(LlamaDecoderLayer(config, layer_idx=index) for index in range(layers))
-        self.rotary = LlamaRotaryEmbedding(config=config)
+        self._rotary = [LlamaRotaryEmbedding(config=config)]  # in a list, so that no cast rounds its frequencies
+
+    def rotary(self, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines (B, n, head size) of positions (B, n), in the type of `hidden`."""
+        cos, sin = self._rotary[0](hidden, position_ids=positions)
+        return cos, sin
 
     def forward(self, hidden: Tensor, where: Where) -> Tensor:
         """Hidden states (B, n, d) after all layers."""
-        rotary = self.rotary(hidden, position_ids=where.positions)
+        rotary = self.rotary(hidden, where.positions)
         for layer in self.layers:
             hidden = layer(
                 hidden,
@@ -119,7 +124,7 @@ class Stack(nn.Module):
 
     def inject(self, context: Tensor, where: Where) -> None:
         """Put keys and values of `context` (B, n, d) into every layer's cache, without any layer running over it."""
-        cos, sin = self.rotary(context, position_ids=where.positions)
+        cos, sin = self.rotary(context, where.positions)
         for index, layer in enumerate(self.layers):
             attention = layer.self_attn
             shape = (*context.shape[:2], -1, attention.head_dim)
