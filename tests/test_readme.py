@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import shlex
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[1] / "README.md"
+ENGINES = {"hf_assisted": "transformers", "llama_cpp": "llama.cpp", "vllm_cpu": "vllm"}
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README.read_text(), flags=re.DOTALL)
 
 
@@ -54,3 +56,15 @@ def test_the_pasted_conformance_test_passes(tmp_path):
     ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "conforms after 4000 tokens" in ran.stdout
+
+
+def test_the_table_of_engines_is_that_of_the_results():
+    """Cases and how many conform, as kept in validation/results/engines."""
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (\d+) \| [^|]+ \|$", README.read_text(), flags=re.MULTILINE)
+    shown = {name.split()[0].rstrip(",").lower(): (int(cases), int(conform)) for name, cases, conform in rows}
+    kept = {}
+    for path in (README.parent / "validation" / "results" / "engines").glob("*.json"):
+        cases = json.loads(path.read_text())["cases"]
+        name = ENGINES.get(path.stem, path.stem.replace("_", "-"))
+        kept[name] = (len(cases), sum(case["verdict"] == "conforms" for case in cases))
+    assert shown == kept

@@ -1,6 +1,7 @@
 """Texts side by side and trees: each text is the one that it would be alone, whatever its neighbours do."""
 
 import dataclasses
+import shutil
 
 import numpy as np
 import pytest
@@ -322,3 +323,20 @@ def test_places_that_a_row_was_not_given_cannot_be_kept(tiny):
     for places in ([0, 3], [1, 0]):
         with pytest.raises(InputError, match=r"kept\[0\] must be rising places below 3"):
             model.compact([places])
+
+
+# --- compiled passes
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # inductor uses what torch deprecates
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_model_writes_the_same_text():
+    """Chains of several lengths, two rows of different lengths."""
+    tiny = tiny_model(layers=1)[0]
+    requests = [Request(prompt=PROMPTS[place], name=str(place), max_tokens=40, sampling=GREEDY) for place in (0, 3)]
+    plain = decode_all(CachedModel(tiny), NgramProposer(), requests, gamma=3)
+    compiled = CachedModel(tiny, compiled=True)
+    found = decode_all(compiled, NgramProposer(), requests, gamma=3)
+    assert [text.tokens for text in found] == [text.tokens for text in plain]
+    assert compiled.passes_compiled > 10

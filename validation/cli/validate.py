@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from rich.table import Table
 
 from specsim import checks
+from specsim.cli.main import run as specsim
 from specsim.cli.output import emit, envelope, json_option, seed_option, table
 from specsim.errors import InputError
 from validation.cli.engines import engines
 from validation.cli.train import train
+
+
+def main() -> NoReturn:
+    """`specsim-validation`: `specsim validate` under a name of its own."""
+    sys.exit(specsim(["validate", *sys.argv[1:]]))
 
 
 @click.group()

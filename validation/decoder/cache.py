@@ -28,6 +28,9 @@ class RaggedCache(Cache):
         Attention layers of the model.
     rows
         B, texts side by side.
+    whole
+        Show every slot that there is room for, in use or not, and write by index: shapes then recur, as compiled
+        models want them.
 
     Examples
     --------
@@ -41,22 +44,29 @@ class RaggedCache(Cache):
     [2, 1]
     """
 
-    def __init__(self, *, layers: int, rows: int = 1) -> None:
+    def __init__(self, *, layers: int, rows: int = 1, whole: bool = False) -> None:
         self.lengths = [0] * checks.integer("rows", rows, low=1)
         self.begun = list(self.lengths)
         self.span = 0
+        self.whole = whole
+        self.slots: Tensor | None = None  # (B, n), where the tokens of the pass go; only with `whole`
         super().__init__(layers=[_Layer(self) for _ in range(checks.integer("layers", layers, low=1))])
 
     @property
     def width(self) -> int:
-        """Slots that the pass in progress sees: the longest row and its new tokens [1]."""
-        return max(self.begun) + self.span
+        """Slots that the pass in progress sees: the longest row and its new tokens, or all there is room for [1]."""
+        used = max(self.begun) + self.span
+        return _rounded(used) if self.whole else used
 
     def extend(self, counts: Sequence[int]) -> None:
         """Announce a pass in which row b gets counts[b] tokens; the pass itself has max(counts) of them."""
         self.begun = list(self.lengths)
         self.span = max(counts)
         self.lengths = [length + count for length, count in zip(self.begun, counts, strict=True)]
+        for layer in self.layers:
+            layer.reserve(self.width)
+        if self.whole:
+            self.slots = torch.tensor(self.begun)[:, None] + torch.arange(self.span)
 
     def cut(self, lengths: Sequence[int]) -> None:
         """Keep the first lengths[b] tokens of row b."""
@@ -105,17 +115,30 @@ class _Layer(CacheLayerMixin):
         self.keys = key_states.new_zeros((*key_states.shape[:2], 0, key_states.shape[3]))
         self.values = value_states.new_zeros((*value_states.shape[:2], 0, value_states.shape[3]))
         self.is_initialized = True
+        self.reserve(self._cache.width)
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Write the new tokens of every row behind what it has; all slots in sight."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
+        if self._cache.slots is not None:
+            return self._put(key_states, value_states, self._cache.slots)
         width = self._cache.width
-        if width > self.keys.shape[2]:
-            self.keys, self.values = _grown(self.keys, width), _grown(self.values, width)
         self._write(self.keys, key_states)
         self._write(self.values, value_states)
         return self.keys[:, :, :width], self.values[:, :, :width]
+
+    def reserve(self, width: int) -> None:
+        """Make room for `width` slots."""
+        if self.is_initialized and width > self.keys.shape[2]:
+            self.keys, self.values = _grown(self.keys, width), _grown(self.values, width)
+
+    def _put(self, key_states: Tensor, value_states: Tensor, slots: Tensor) -> tuple[Tensor, Tensor]:
+        """Write by index alone, so that a compiled pass does not depend on how long the rows are."""
+        rows = torch.arange(slots.shape[0], device=slots.device)[:, None]
+        self.keys[rows, :, slots] = key_states.transpose(1, 2)
+        self.values[rows, :, slots] = value_states.transpose(1, 2)
+        return self.keys, self.values
 
     def _write(self, store: Tensor, new: Tensor) -> None:
         starts, span = self._cache.begun, new.shape[2]
@@ -148,6 +171,10 @@ class _Layer(CacheLayerMixin):
 def _grown(store: Tensor, width: int) -> Tensor:
     """The same with room for `width` slots and some more; zeros are finite, so masked slots cannot spoil a sum."""
     rows, heads, slots, size = store.shape
-    grown = store.new_zeros((rows, heads, -(-width // GROWTH) * GROWTH, size))
+    grown = store.new_zeros((rows, heads, _rounded(width), size))
     grown[:, :, :slots] = store
     return grown
+
+
+def _rounded(width: int) -> int:
+    return -(-width // GROWTH) * GROWTH

@@ -25,6 +25,7 @@ def layout(
     *,
     span: int,
     trees: Sequence[Topology | None] | None = None,
+    width: int | None = None,
     device: torch.device | str = "cpu",
 ) -> Pass:
     """Positions and visibility of a pass.
@@ -38,6 +39,8 @@ def layout(
     trees
         Of each row: None for tokens one after the other, or the tree of the tokens behind the first, which is its
         root.
+    width
+        S; by default what the longest row and its new tokens take [1].
     device
         Where the tensors go.
 
@@ -49,7 +52,7 @@ def layout(
     """
     first = torch.tensor(starts, device=device)[:, None]
     positions = first + torch.arange(span, device=device)
-    slots = torch.arange(max(starts) + span, device=device)
+    slots = torch.arange(max(starts) + span if width is None else width, device=device)
     visible = slots <= positions[..., None]  # a token stands in the slot of its position unless it is in a tree
     for row, tree in enumerate(trees or ()):
         if tree is not None:

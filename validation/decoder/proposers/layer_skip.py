@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from specsim import checks
+from specsim.checks import FloatArray
+from specsim.distributions import Sampling
 from specsim.errors import InputError
 from validation.decoder.early_exit import early_exit
 from validation.decoder.load import Loaded
@@ -74,6 +77,46 @@ def evenly(total: int, *, share: float = SHARE) -> list[int]:
     """
     count = min(round(share * total), max(0, total - 2))
     return [round((place + 1) * (total - 1) / (count + 1)) for place in range(count)]
+
+
+def search(hf_model: Any, tokens: Sequence[int], *, count: int) -> list[int]:
+    """Layers to leave out, one after the other the one without which acceptance stays highest.
+
+    Parameters
+    ----------
+    hf_model
+        The target.
+    tokens
+        A text to measure on, such as the target would write; read once for every layer that is tried.
+    count
+        Layers to leave out [1].
+
+    Returns
+    -------
+    list of int
+        In the order in which they were chosen, so that the first ones are an answer to a smaller `count`.
+
+    Notes
+    -----
+    Acceptance is the mean of sum min(p, q) over the text at temperature 1. Zhang et al. search by Bayesian
+    optimisation; this greedy search takes `count` times the number of layers passes.
+    """
+    total = hf_model.config.get_text_config(decoder=True).num_hidden_layers
+    checks.integer("count", count, high=total - 1)
+    target = _laws(hf_model, tokens)
+
+    def acceptance(skip: Collection[int]) -> float:
+        return float(np.minimum(target, _laws(skip_layers(hf_model, skip=skip), tokens)).sum(axis=-1).mean())
+
+    chosen: list[int] = []
+    for _ in range(count):
+        left = [layer for layer in range(total) if layer not in chosen]
+        chosen.append(max(left, key=lambda layer: acceptance([*chosen, layer])))
+    return chosen
+
+
+def _laws(hf_model: Any, tokens: Sequence[int]) -> FloatArray:
+    return Sampling().probabilities(CachedModel(hf_model).score(tokens))
 
 
 def build(loaded: Loaded, *, skip: Collection[int] | None = None, argmax: bool = False) -> ModelProposer:

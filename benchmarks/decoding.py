@@ -1,0 +1,89 @@
+"""Tokens per second of the decoder over those of transformers: `python -m benchmarks.decoding`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+import torch
+
+from benchmarks.timing import interleaved, options, ratio, report
+from specsim.distributions import Sampling
+from validation.decoder.early_exit import early_exit
+from validation.decoder.load import Loaded, load
+from validation.decoder.loop import decode
+from validation.decoder.model import CachedModel
+from validation.decoder.pretrained import silence
+from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
+from validation.timing import pin_threads
+
+PROMPTS = (
+    "Repeat this list three times, word for word: harbour, lighthouse, letter, keeper, storm, rope.",
+    "Write a Python function that counts the words of each line in a file, and explain it line by line.",
+)
+NOTES = (
+    "same pair, same texts (greedy, so both write the same up to ties), same gamma, batch 1, interleaved",
+    "'generate' is transformers' plain greedy generate; assisted generation keeps its number of drafts constant and "
+    "never stops by confidence",
+)
+
+
+@click.command()
+@click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
+@click.option("--gamma", type=click.IntRange(min=1), default=4, show_default=True)
+@click.option("--tokens", type=click.IntRange(min=1), default=48, show_default=True, help="New tokens of a text.")
+@options
+def main(dtype: str, gamma: int, tokens: int, repeats: int, as_json: bool) -> None:
+    """Seconds of a text with this decoder over those with transformers, and over plain decoding here."""
+    pin_threads()
+    loaded = load(dtype=dtype)
+    layers = 2 * loaded.model.config.num_hidden_layers // 3
+    shallow = early_exit(loaded.model, layers=layers)
+    prompts = [loaded.prompt_tokens(text) for text in PROMPTS]
+    target = CachedModel(loaded.model)
+
+    def here(proposer: Proposer | None) -> Callable[[], None]:
+        def run() -> None:
+            for prompt in prompts:
+                decode(target, proposer, prompt, gamma=gamma, max_tokens=tokens, sampling=Sampling(temperature=0.0))
+
+        return run
+
+    tasks = {
+        "generate": lambda: _generate(loaded, prompts, tokens=tokens),
+        "plain here": here(None),
+        f"assisted generate, {layers} layers": lambda: _generate(
+            loaded, prompts, tokens=tokens, assistant=shallow, gamma=gamma
+        ),
+        f"here, {layers} layers": here(ModelProposer(CachedModel(shallow))),
+        "assisted generate, lookup": lambda: _generate(loaded, prompts, tokens=tokens, prompt_lookup_num_tokens=gamma),
+        "here, lookup": here(NgramProposer()),
+    }
+    seconds = interleaved(tasks, repeats=repeats)
+    names = list(tasks)
+    ratios = [
+        ratio(seconds, name=ours, over=theirs) for theirs, ours in zip(names[::2], names[1::2], strict=True)
+    ]
+    inputs = {"model": loaded.name, "dtype": dtype, "gamma": gamma, "tokens": tokens, "repeats": repeats}
+    report("benchmarks.decoding", ratios, inputs=inputs, notes=NOTES, as_json=as_json)
+
+
+def _generate(
+    loaded: Loaded, prompts: list[list[int]], *, tokens: int, assistant: object = None, gamma: int = 0, **options: object
+) -> None:
+    if assistant is not None:
+        settings = assistant.generation_config  # type: ignore[attr-defined]
+        settings.num_assistant_tokens, settings.num_assistant_tokens_schedule = gamma, "constant"
+        settings.assistant_confidence_threshold = 0.0
+        options["assistant_model"] = assistant
+    for prompt in prompts:
+        ids = torch.tensor([prompt], device=loaded.model.device)
+        with torch.inference_mode(), silence():
+            loaded.model.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, do_sample=False, eos_token_id=None,
+                pad_token_id=0, **options,
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
