@@ -21,9 +21,9 @@ from validation.decoder.model import CachedModel
 from validation.decoder.proposers import PROPOSERS, Proposer
 from validation.decoder.proposers.dynamic_tree import DynamicTreeProposer
 from validation.decoder.proposers.jacobi import JacobiProposer
-from validation.decoder.proposers.layer_skip import evenly, skip_layers
+from validation.decoder.proposers.layer_skip import evenly, search, skip_layers
 from validation.decoder.proposers.lookahead import LookaheadProposer
-from validation.decoder.proposers.quantised import GROUP, FourBitLinear, quantise
+from validation.decoder.proposers.quantised import GROUP, EightBitLinear, FourBitLinear, quantise
 from validation.decoder.proposers.rest import RestProposer
 from validation.decoder.proposers.sampled_tree import SampledTreeProposer
 from validation.decoder.proposers.suffix import SuffixProposer
@@ -35,7 +35,7 @@ from validation.decoder.tiny import tiny_model
 GREEDY, SAMPLED = Sampling(temperature=0.0), Sampling(temperature=0.8)
 FALSE_ALARM = 1e-6
 PROMPTS = [list(text) for text in (b"a rose is a rose is a rose", b"x", b"to be or not to be, that is")]
-LENGTHS = (30, 12, 21)
+LENGTHS = (10, 24, 7)
 NAMES = {
     "ngram": {},
     "suffix": {"least": 0.0},
@@ -223,9 +223,7 @@ def table_proposers():
     }
     others = {
         "suffix": SuffixProposer(least=0.0),
-        "suffix tree": SuffixProposer(least=0.0, nodes=5, factor=3),
         "rest": RestProposer(store, nodes=5),
-        "rest chain": RestProposer(store, nodes=None),
         "lookahead": LookaheadProposer(TableModel(target.laws), window=2, ngram=3),
         "jacobi": JacobiProposer(TableModel(target.laws), iterations=2),
         "dynamic tree": DynamicTreeProposer(draft, nodes=5, top_k=2),
@@ -235,12 +233,12 @@ def table_proposers():
 
 @pytest.mark.parametrize("name", table_proposers()[1])
 def test_a_sampled_text_follows_the_law(name):
-    """Null: joint law of three tokens over round boundaries; n = 1,500 texts in batches of 50; false alarms 1e-6."""
+    """Null: joint law of three tokens over round boundaries; n = 600 texts in batches of 200; false alarms 1e-6."""
     target, proposers = table_proposers()
     proposer, rule = proposers[name]
-    requests = [Request(prompt=[1, 0, 1, 0], max_tokens=5, seed=seed) for seed in range(1500)]
+    requests = [Request(prompt=[1, 0, 1, 0], max_tokens=4, seed=seed) for seed in range(600)]
     verifier = TREE_VERIFIERS[rule] if rule else None
-    found = decode_all(target, proposer, requests, gamma=2, batch=50, verifier=verifier)
+    found = decode_all(target, proposer, requests, gamma=2, batch=200, verifier=verifier)
     follows(found, target.laws[1, 0][:, None, None] * joint(target.laws))
     assert accepted(found) > 0
 
@@ -252,21 +250,21 @@ def joint(laws):
 
 @pytest.mark.parametrize("name", ["early_exit", "layer_skip", "quantised", "quantised to 4 bits"])
 def test_a_text_of_a_model_of_three_tokens_follows_its_law(name):
-    """Null: joint law of two tokens; n = 1,500 texts in batches of 300; false alarms 1e-6."""
+    """Null: joint law of two tokens; n = 600 texts in batches of 300; false alarms 1e-6."""
     config = LlamaConfig(
         vocab_size=3,
         hidden_size=GROUP,
         intermediate_size=GROUP,
         num_hidden_layers=4,
         num_attention_heads=2,
-        initializer_range=0.4,
+        initializer_range=0.2,
         bos_token_id=None,
         eos_token_id=None,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
         loaded = named(LlamaForCausalLM(config).eval())
-    requests = [Request(prompt=[1, 0, 2], max_tokens=3, seed=seed) for seed in range(1500)]
+    requests = [Request(prompt=[1, 0, 2], max_tokens=3, seed=seed) for seed in range(600)]
     proposer = PROPOSERS[name.split()[0]](loaded, **NAMES[name])
     found = decode_all(CachedModel(loaded.model), proposer, requests, gamma=2, batch=300)
     model = CachedModel(loaded.model)
@@ -274,16 +272,16 @@ def test_a_text_of_a_model_of_three_tokens_follows_its_law(name):
     rows = [np.exp(row.astype(float)) for row in model.read([[1, 0, 2, token] for token in range(3)]).logits]
     laws = [row / row.sum(axis=-1, keepdims=True) for row in rows]
     follows(found, np.array([laws[0][2, first] * laws[first][3] for first in range(3)]))
-    assert 0 < accepted(found) < 3000
+    assert 0 < accepted(found) < 1200
 
 
 def follows(texts, law):
-    """The first tokens are drawn from the law, and not from one that is turned around."""
+    """The first tokens are drawn from the law, and not from one whose tokens are mixed up."""
     counts = np.zeros(law.shape, dtype=int)
     for text in texts:
         counts[text.tokens[: law.ndim]] += 1
     assert goodness_of_fit(counts.ravel(), law.ravel(), min_expected=20).passed(FALSE_ALARM)
-    assert not goodness_of_fit(counts.ravel(), law.ravel()[::-1], min_expected=20).passed(FALSE_ALARM)
+    assert not goodness_of_fit(counts.ravel(), np.roll(law.ravel(), 1), min_expected=20).passed(FALSE_ALARM)
 
 
 # --- suffix decoding
@@ -563,8 +561,9 @@ def test_lookahead_reads_its_window_in_one_pass():
     proposer = LookaheadProposer(Counted(target.laws), window=4, ngram=4)
     records = decode(target, proposer, [0], gamma=3, max_tokens=30, sampling=GREEDY).records
     committed = [1, *(record.committed for record in records)]
-    expected = [new + 4 * min(1 + turn, 3) for turn, new in enumerate(committed[:-1])]
-    assert sizes == expected[: len(sizes)]
+    most = [new + 4 * min(1 + turn, 3) for turn, new in enumerate(committed[:-1])]
+    assert sizes[:4] == most[:4]
+    assert all(size <= bound for size, bound in zip(sizes, most, strict=False))  # guesses that agree are read once
     assert len(sizes) >= len(records) - 1
 
 
@@ -604,6 +603,19 @@ def test_layers_that_cannot_be_skipped_are_refused(tiny, skip, message):
         skip_layers(tiny.model, skip=skip)
 
 
+def test_a_search_leaves_out_the_layers_that_matter_least():
+    """Layers 1 and 3 add nothing to the residual stream."""
+    model, _ = tiny_model(layers=5)
+    with torch.no_grad():
+        for place in (1, 3):
+            model.model.layers[place].self_attn.o_proj.weight.zero_()
+            model.model.layers[place].mlp.down_proj.weight.zero_()
+    assert search(model, PROMPTS[0], count=2) == [1, 3]
+    assert not {1, 3} & set(search(model, PROMPTS[0], count=3)[2:])
+    with pytest.raises(InputError, match=r"count must be in 0\.\.4, got 5"):
+        search(model, PROMPTS[0], count=5)
+
+
 @pytest.mark.parametrize("total", [1, 2, 3, 30])
 def test_first_and_last_layers_stay(total):
     spread = evenly(total)
@@ -628,6 +640,30 @@ def test_four_bits_miss_a_weight_by_half_a_level_at_most(outputs, bias):
     assert layer.has_kernel == (outputs % 16 == 0)
     assert (missed < (0.5 + 0.15 * layer.has_kernel) * level + 1e-6).all()  # the kernel rounds to bfloat16 as well
     assert missed.max() > 0.3 * level.min()
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_eight_bits_miss_a_product_by_what_rounding_explains(bias):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        linear, inputs = torch.nn.Linear(96, 50, bias=bias), torch.randn(3, 2, 96)
+    with torch.inference_mode():
+        missed = (EightBitLinear(linear)(inputs) - linear(inputs)).abs()
+        weights, rows = linear.weight.abs(), inputs.abs()
+        half = weights.amax(1) / 254, rows.amax(-1, keepdim=True) / 254
+        bound = half[0] * rows.sum(-1, keepdim=True) + half[1] * weights.sum(1) + 96 * half[0] * half[1]
+    assert (missed < bound + 1e-5).all()
+    assert missed.max() > 1e-3
+
+
+def test_eight_bits_do_not_depend_on_the_neighbours():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer, inputs = EightBitLinear(torch.nn.Linear(64, 16)), torch.randn(5, 64)
+    with torch.inference_mode():
+        alone = layer(inputs[:1])
+        inputs[1:] *= 100
+        torch.testing.assert_close(layer(inputs)[:1], alone, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(("bits", "most"), [(8, 0.1), (4, 0.6)])

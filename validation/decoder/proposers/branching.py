@@ -45,7 +45,9 @@ class BranchingProposer(ModelProposer):
         while asked:
             found, passes = self._read_paths(pending, asked), passes + 1
             for row, logits in found.items():
-                check_logits(logits, whose=f"proposer {self.name}", position=len(texts[row].tokens))
+                for place, path in enumerate(asked[row]):
+                    position = len(texts[row].tokens) + len(path)
+                    check_logits(logits[place, None], whose=f"proposer {self.name}", position=position)
                 try:
                     asked[row] = growing[row].send(logits)
                 except StopIteration as finished:

@@ -99,7 +99,8 @@ def search(hf_model: Any, tokens: Sequence[int], *, count: int) -> list[int]:
     Notes
     -----
     Acceptance is the mean of sum min(p, q) over the text at temperature 1. Zhang et al. search by Bayesian
-    optimisation; this greedy search takes `count` times the number of layers passes.
+    optimisation; this greedy search takes `count` times the number of layers passes. Six of the 30 layers of
+    SmolLM2-135M, searched on 64 tokens, leave 0.52 on 91 others, six evenly spread ones 0.31.
     """
     total = hf_model.config.get_text_config(decoder=True).num_hidden_layers
     checks.integer("count", count, high=total - 1)
