@@ -11,16 +11,21 @@ from specsim import checks
 from specsim.conformance import TableModels, TableOracle, Verdict, check, plan
 from specsim.conformance.sources.fitting import fitting
 from specsim.stats import TestResult
-from specsim.verifiers import TREE_VERIFIERS, VERIFIERS
+from specsim.topology import Topology
+from specsim.verifiers import MULTI_DRAFT, TREE_VERIFIERS, VERIFIERS
 from validation.claims.faults import FAULTS
 from validation.claims.protocol import ClaimResult, Control, Settings, verdict
 from validation.conformance.own import OwnDecoder
 from validation.decoder.judge import Rule
 from validation.decoder.language_model import LanguageModel
 from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
+from validation.decoder.proposers.dynamic_tree import DynamicTreeProposer
+from validation.decoder.proposers.sampled_tree import SampledTreeProposer
+from validation.decoder.proposers.suffix import SuffixProposer
 from validation.decoder.table_model import ConformanceModel
 
 VOCABULARY, END = 8, 7
+_TREE = Topology.branching(3, 2, 1)
 Draws = Callable[[LanguageModel], Proposer | None]
 
 
@@ -51,6 +56,12 @@ DRAFTS: dict[str, Draws] = {
     "sampled": ModelProposer,
     "argmax": lambda draft: ModelProposer(draft, argmax=True),
     "ngram": lambda draft: NgramProposer(),
+    "suffix": lambda draft: SuffixProposer(),
+    "dynamic tree": lambda draft: DynamicTreeProposer(draft, nodes=8, top_k=3),
+    "tree without replacement": lambda draft: SampledTreeProposer(draft, topology=_TREE),
+    "tree with replacement": lambda draft: SampledTreeProposer(
+        draft, topology=_TREE, rule=MULTI_DRAFT["recursive_with_replacement"]
+    ),
 }
 
 CASES = (
@@ -67,6 +78,17 @@ CASES = (
     Case(name="k-seq, chains", rule="k_seq", drafts="sampled"),
     Case(name="optimal, chains", rule="optimal", drafts="sampled"),
     Case(name="top-k, chains", rule="top_k", drafts="argmax"),
+    Case(name="rejection, suffix drafts", rule="rejection", drafts="suffix"),
+    Case(name="top-k, dynamic trees", rule="top_k", drafts="dynamic tree"),
+    Case(name="traversal, trees", rule="traversal", drafts="tree without replacement"),
+    Case(
+        name="recursive without replacement, trees",
+        rule="recursive_without_replacement",
+        drafts="tree without replacement",
+    ),
+    Case(name="recursive with replacement, trees", rule="recursive_with_replacement", drafts="tree with replacement"),
+    Case(name="k-seq, trees", rule="k_seq", drafts="tree with replacement"),
+    Case(name="optimal, trees", rule="optimal", drafts="tree with replacement"),
 )
 
 
@@ -156,7 +178,7 @@ def conform(case: Case, *, tokens: int, gamma: int, seed: int, level: float) -> 
         gamma=gamma,
         verifier=_rule(case.rule),
     )
-    asked = plan(tokens=tokens, vocabulary=VOCABULARY, eos_id=END, seed=seed, level=level)
+    asked = plan(tokens=tokens, vocabulary=VOCABULARY, eos_id=END, seed=seed, level=level, is_seeded=decoder.is_seeded)
     return check(decoder, TableOracle(models), fitting(asked, decoder)[0], claims=case.claims)
 
 

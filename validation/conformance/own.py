@@ -1,4 +1,4 @@
-"""This project's decoder as a decoder under test."""
+"""The decoder of this project as a decoder under test."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ class OwnDecoder:
     Stop sequences of token ids go through the decoder's stop strings, one character a token.
     """
 
-    is_seeded = True
-
     def __init__(
         self,
         target: LanguageModel,
@@ -47,6 +45,7 @@ class OwnDecoder:
         batch: int = 8,
     ) -> None:
         self.target, self.proposer, self.verifier = target, proposer, verifier
+        self.is_seeded = proposer is None or not proposer.remembers
         self.gamma = checks.integer("gamma", gamma)
         self.batch = checks.integer("batch", batch, low=1)
 

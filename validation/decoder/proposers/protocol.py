@@ -57,12 +57,16 @@ class Proposer:
         Goes into the records.
     vocabulary_size
         V, which has to be the target's; None for a proposer that can only repeat tokens of the text.
+    remembers
+        Whether drafts depend on earlier texts: texts keep their law, but a seed gives the same text again only with
+        Gumbel coupling or at temperature 0.
     feature_layers
         Hidden states of the target that it reads: 0 the embedding, k what layer k puts out, -1 the last, normed.
     """
 
     name = "none"
     vocabulary_size: int | None = None
+    remembers = False
     feature_layers: tuple[int, ...] = ()
 
     def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:

@@ -57,6 +57,7 @@ class SuffixProposer(Proposer):
         self.factor = checks.positive("factor", factor)
         self.least = checks.probability("least", least)
         self._past = _Past(checks.integer("remember", remember))
+        self.remembers = remember > 0
         self._texts: list[Text] = []
         self._readers: list[_Reader] = []
 
