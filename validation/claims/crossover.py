@@ -1,0 +1,309 @@
+"""The batch from which speculation no longer pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from specsim.acceptance import Acceptance
+from specsim.calibrate import measured_speedup
+from specsim.checks import FloatArray, IntArray
+from specsim.records import RoundRecord
+from validation.claims.fitting import Fit, fit
+from validation.claims.iid_formula import judged
+from validation.claims.pass_seconds import PassLaw, fit_passes
+from validation.claims.prediction import Row, control, predicted
+from validation.claims.protocol import ClaimResult, Settings
+
+if TYPE_CHECKING:  # so that claims can be listed without torch
+    from validation.decoder.text import Request
+    from validation.demo.bench import Bench
+
+GAMMA = 3
+LONG = 11
+"""Drafts of rounds that are only timed: few sequences with long drafts load a pass as many with short ones do."""
+LONG_ROUNDS = 3
+ROUNDS = 8
+PROMPT_TOKENS = 24
+
+
+class Batches(NamedTuple):
+    """Sequences side by side: those calibrated with, each in as many groups, and those held out."""
+
+    calibrated: Mapping[int, int]
+    held_out: tuple[int, ...]
+
+
+BATCHES = {
+    "cpu": Batches({1: 4, 2: 2, 4: 3}, (6, 8, 10, 12, 16)),
+    "cuda": Batches({1: 4, 8: 2, 32: 2}, (48, 64, 96, 128, 192)),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crossover:
+    """Speedup at larger batches, and the batch at which it falls below 1, follow from decoding at small ones.
+
+    Notes
+    -----
+    Calibrated at small batches are acceptance by depth, the seconds of a round without its drafts as a `PassLaw`, and
+    those of its drafts as a line in the batch. A pass is as wide as the longest draft of its batch. Rounds are played
+    with full batches only, and texts go on beyond their end. The fault is to take the speedup of batch 1 for that of
+    every batch (THEORY 7.2).
+    """
+
+    name: ClassVar[str] = "crossover"
+
+    def run(self, settings: Settings) -> ClaimResult:
+        """Decode at small batches, state the speedup at large ones, and decode with those."""
+        from validation.claims.speculation import open_bench, open_target, planted
+
+        loaded = open_target(settings, is_timed=True)
+        bench = open_bench(loaded, drafter=settings.drafter, tokens=1)
+        names = [name for name in bench.proposers if name != "early exit"]  # the slowest to measure, one of its kind
+        batches = BATCHES[loaded.model.device.type]
+        rounds = settings.scaled(ROUNDS, least=4)
+        seen = _calibrated(bench, names, batches, rounds=rounds, settings=settings)
+        parts = {name: Parts.of(seen, name) for name in names}
+        fresh = {}
+        for place, batch in enumerate(batches.held_out, start=1):
+            for name in (None, *names):
+                fresh[name, batch] = play(bench, name, batch=batch, group=0, gamma=GAMMA, rounds=rounds)
+            settings.progress((1 + place / len(batches.held_out)) / 2)
+        rows = [
+            _row(name, batch, part, fresh=fresh, seed=settings.seed)
+            for name, part in parts.items()
+            for batch in batches.held_out
+        ]
+        top = max(batches.held_out)
+        points = {name: _measured(name, seen, rows, seed=settings.seed) for name in names}
+        fault = "the speedup of batch 1 at every batch"
+        controls = [control(fault, planted(rows, lambda row: _alone(parts, row)), level=settings.level)]
+        result = predicted(
+            self.name,
+            rows,
+            model=loaded.name,
+            settings=settings,
+            controls=controls,
+            figures=dict(_figures(parts, points, top=top)),
+            also=[
+                {"proposer": name, "batch": batch, "quantity": "speedup", "calibrated": value}
+                for name, found in points.items()
+                for batch, value in found.items()
+                if batch in batches.calibrated
+            ],
+        )
+        told = (told_crossover(name, parts[name].crossover(top=top), found) for name, found in points.items())
+        return replace(result, detail="; ".join((result.detail, *told)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Parts:
+    """What small batches determine of one drafter.
+
+    Parameters
+    ----------
+    acceptance, proposed
+        By depth; P(at least k tokens proposed), shape (GAMMA,) [1].
+    law, law_fit
+        Seconds of a round without its drafts, and how well they follow the law.
+    draft_fit
+        Seconds of the drafts of a round against (1, batch).
+    between
+        Variance of log tau from one request to the next [1].
+    requests
+        Calibrated on [1].
+    """
+
+    acceptance: Acceptance
+    proposed: FloatArray
+    law: PassLaw
+    law_fit: Fit
+    draft_fit: Fit
+    between: float
+    requests: int
+
+    @classmethod
+    def of(cls, seen: Mapping[tuple[str | None, int], list[list[RoundRecord]]], name: str) -> Parts:
+        """From runs by drafter and batch."""
+        own = [run for (drafter, _), runs in seen.items() if drafter == name for run in runs]
+        short = [record for run in own for record in run if record.gamma == GAMMA]
+        counts = judged((record for run in own for record in run), depths=GAMMA)
+        law, law_fit = fit_passes(*_points(run for runs in seen.values() for run in runs))
+        drafts = [run for run in own if run[0].gamma == GAMMA]
+        lines = np.array([(1.0, run[0].batch) for run in drafts])
+        seconds = np.array([np.median([record.draft_seconds for record in run]) for run in drafts])
+        tokens = _by_request(drafts)
+        depths = np.arange(1, GAMMA + 1)
+        drafted = np.array([record.drafted for record in short])
+        return cls(
+            acceptance=Acceptance.by_depth(counts.by_depth.tolist()),
+            proposed=(drafted[:, None] >= depths).mean(axis=0),
+            law=law,
+            law_fit=law_fit,
+            draft_fit=fit(lines, seconds),
+            between=float(np.var(tokens, ddof=1) / np.mean(tokens) ** 2),
+            requests=len(tokens),
+        )
+
+    def speedup(self, batch: int, *, context: int = PROMPT_TOKENS) -> float:
+        """Over plain decoding of the same batch [1]."""
+        tau = 1 + float(self.proposed @ self.acceptance.survival(GAMMA))
+        widest = np.concatenate([[1.0], 1 - (1 - self.proposed) ** batch, [0.0]])
+        passes = self.law.pass_seconds(tokens=np.arange(1, GAMMA + 2), batch=batch, context=context)
+        rest = float(-np.diff(widest) @ np.asarray(passes))
+        draft = float(np.array([1.0, batch]) @ self.draft_fit.coefficients)
+        return tau * float(self.law.pass_seconds(tokens=1, batch=batch, context=context)) / (rest + draft)
+
+    def interval(self, batch: int) -> tuple[float, float]:
+        """Where the speedup of a further run will lie with probability 0.95."""
+        tau = self.between * (1 / batch + 1 / self.requests)
+        plain = self.law_fit.spread**2  # the plain step and the round both stray from the law
+        return self.law_fit.interval(self.speedup(batch), also=tau + plain + self.draft_fit.spread**2)
+
+    def crossover(self, *, top: int) -> int | None:
+        """The largest batch up to `top` at which speculation pays, 0 for none; None where it pays at `top`."""
+        paying = [batch for batch in range(1, top + 1) if self.speedup(batch) >= 1]
+        return None if top in paying else max(paying, default=0)
+
+
+def play(bench: Bench, name: str | None, *, batch: int, group: int, gamma: int, rounds: int) -> list[RoundRecord]:
+    """Records of the first rounds of a full batch; requests of different groups differ."""
+    from validation.decoder.loop import stream
+
+    longest = (rounds + 1) * (gamma + 1)
+    requests = [_request(bench, place, tokens=longest) for place in range(group * batch, (group + 1) * batch)]
+    proposer = bench.proposers[name] if name else None
+    steps = stream(bench.target, proposer, requests, gamma=gamma if name else 0)
+    return [step.record for step in islice(steps, rounds * batch)]
+
+
+def _request(bench: Bench, place: int, *, tokens: int) -> Request:
+    """The next window of a prompt for every turn through the prompts; no end of text, so that batches stay full."""
+    from validation.decoder.text import Request
+
+    texts = list(bench.prompts.values())
+    text = texts[place % len(texts)]
+    start = place // len(texts) * PROMPT_TOKENS // 3 % max(1, len(text) - PROMPT_TOKENS)
+    return Request(
+        prompt=text[start : start + PROMPT_TOKENS], name=str(place), max_tokens=tokens, sampling=bench.sampling
+    )
+
+
+def _calibrated(
+    bench: Bench, names: Sequence[str], batches: Batches, *, rounds: int, settings: Settings
+) -> dict[tuple[str | None, int], list[list[RoundRecord]]]:
+    """Runs by drafter (None: plain) and batch: groups of short drafts, and one of long ones."""
+    seen: dict[tuple[str | None, int], list[list[RoundRecord]]] = {}
+    for done, (batch, groups) in enumerate(batches.calibrated.items(), start=1):
+        for group in range(groups):
+            for name in (None, *names):
+                run = play(bench, name, batch=batch, group=group, gamma=GAMMA, rounds=rounds)
+                seen.setdefault((name, batch), []).append(run)
+        for name in names:
+            seen[name, batch].append(play(bench, name, batch=batch, group=0, gamma=LONG, rounds=LONG_ROUNDS))
+        settings.progress(done / len(batches.calibrated) / 2)
+    return seen
+
+
+def _points(runs: Iterator[list[RoundRecord]]) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Tokens, batch, context and median seconds without drafts: of every run, by the width of the pass."""
+    points = []
+    for run in runs:
+        widths: dict[int, list[tuple[float, float]]] = {}
+        for _, each in groupby(run, key=lambda record: record.round):
+            texts = list(each)
+            rest = texts[0].seconds - texts[0].draft_seconds
+            width = 1 + max(record.drafted for record in texts)
+            widths.setdefault(width, []).append((rest, float(np.mean([record.context_tokens for record in texts]))))
+        for width, found in widths.items():
+            seconds, context = np.median(np.array(found), axis=0)
+            points.append((width, run[0].batch, round(context), seconds))
+    tokens, batch, context, seconds = (np.array(axis) for axis in zip(*points, strict=True))
+    return tokens, batch, context, seconds
+
+
+def _by_request(runs: Sequence[list[RoundRecord]]) -> FloatArray:
+    """Tokens per round of every request, whichever batches it was in."""
+    committed: dict[str, list[int]] = {}
+    for record in (record for run in runs for record in run):
+        committed.setdefault(record.request, []).append(record.committed)
+    return np.array([np.mean(counts) for counts in committed.values()])
+
+
+def _row(
+    name: str, batch: int, part: Parts, *, fresh: Mapping[tuple[str | None, int], list[RoundRecord]], seed: int
+) -> Row:
+    low, high = part.interval(batch)
+    records = fresh[name, batch]
+    return Row(
+        setting={"proposer": name, "gamma": GAMMA, "batch": batch},
+        quantity="speedup",
+        predicted=part.speedup(batch),
+        low=low,
+        high=high,
+        measured=measured_speedup(records, fresh[None, batch], seed=seed).value,
+        n=len(records),
+    )
+
+
+def _alone(parts: Mapping[str, Parts], row: Row) -> float:
+    return parts[row.setting["proposer"]].speedup(1)
+
+
+def _measured(
+    name: str, seen: Mapping[tuple[str | None, int], list[list[RoundRecord]]], rows: Sequence[Row], *, seed: int
+) -> dict[int, float]:
+    """Measured speedup by batch, calibrated and held out."""
+    found = {}
+    for batch in sorted({batch for _, batch in seen}):
+        own = [record for run in seen[name, batch] if run[0].gamma == GAMMA for record in run]
+        plain = [record for run in seen[None, batch] for record in run]
+        found[batch] = measured_speedup(own, plain, seed=seed).value
+    return found | {row.setting["batch"]: row.measured for row in rows if row.setting["proposer"] == name}
+
+
+def bracket(speedups: Mapping[int, float]) -> tuple[int, int | None]:
+    """The largest measured batch that pays, 0 for none, and the next one measured; None where there is none.
+
+    Examples
+    --------
+    >>> bracket({1: 1.4, 4: 1.1, 8: 0.9}), bracket({1: 1.4, 4: 1.1}), bracket({1: 0.8})
+    ((4, 8), (4, None), (0, 1))
+    """
+    pays = max((batch for batch, speedup in speedups.items() if speedup >= 1), default=0)
+    return pays, min((batch for batch in speedups if batch > pays), default=None)
+
+
+def told_crossover(name: str, foretold: int | None, speedups: Mapping[int, float]) -> str:
+    """Both crossovers in words.
+
+    Examples
+    --------
+    >>> told_crossover("ngram", 6, {1: 1.4, 4: 1.1, 8: 0.9})
+    'ngram pays up to batch 6 as predicted, up to 4 and below 8 as measured'
+    >>> told_crossover("ngram", None, {1: 1.4, 4: 1.1})
+    'ngram pays beyond batch 4 as predicted, beyond 4, the largest measured'
+    """
+    pays, above = bracket(speedups)
+    top = max(speedups)
+    expected = f"beyond batch {top}" if foretold is None else f"up to batch {foretold}"
+    found = f"beyond {top}, the largest measured" if above is None else f"up to {pays} and below {above} as measured"
+    return f"{name} pays {expected} as predicted, {found}"
+
+
+def _figures(
+    parts: Mapping[str, Parts], points: Mapping[str, Mapping[int, float]], *, top: int
+) -> Iterator[tuple[str, float]]:
+    """The crossover of each drafter as predicted and as bracketed; bounds alone where it lies beyond `top`."""
+    for name, part in parts.items():
+        foretold, (pays, above) = part.crossover(top=top), bracket(points[name])
+        side = "above" if foretold is None else "at"
+        yield f"crossover_predicted_{side}[{name}]", top if foretold is None else foretold
+        yield f"crossover_measured_from[{name}]", pays
+        if above is not None:
+            yield f"crossover_measured_below[{name}]", above

@@ -1,0 +1,117 @@
+"""Laws that are linear in what a pass works on, fitted to timed passes; and how far from them the next ones may lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from scipy import optimize, stats
+
+from specsim import checks
+from specsim.checks import FloatArray
+from specsim.errors import InputError
+from validation.claims.prediction import STATED
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Fit:
+    """Seconds as a sum of non-negative parts.
+
+    Parameters
+    ----------
+    coefficients
+        One a feature, shape (F,) [s].
+    spread
+        Standard deviation of measured over fitted, on the log scale [1].
+    points, freedom
+        Points fitted, and what the coefficients leave of them [1].
+
+    Examples
+    --------
+    >>> found = fit(np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 4.0]]), np.array([3.0, 4.0, 6.0]))
+    >>> found.coefficients.round(6), found.freedom
+    (array([2., 1.]), 1)
+    """
+
+    coefficients: FloatArray
+    spread: float
+    points: int
+    freedom: int
+
+    def interval(self, value: float, *, also: float = 0.0) -> tuple[float, float]:
+        """Where a further measurement of what is predicted as `value` lies with probability 0.95.
+
+        Parameters
+        ----------
+        value
+            The prediction.
+        also
+            Variance on the log scale that the fit does not know of [1].
+        """
+        own = self.spread**2 * (1 + (self.points - self.freedom) / self.points)
+        reach = float(stats.t.ppf((1 + STATED) / 2, self.freedom)) * math.sqrt(own + also)
+        return value * math.exp(-reach), value * math.exp(reach)
+
+
+def fit(features: FloatArray, seconds: FloatArray, *, chosen: int = 0) -> Fit:
+    """Non-negative least squares on relative errors.
+
+    Parameters
+    ----------
+    features
+        Shape (N, F).
+    seconds
+        Shape (N,), above 0 [s].
+    chosen
+        Numbers that the features themselves were chosen by; they count as fitted [1].
+
+    Raises
+    ------
+    InputError
+        Fewer points than a spread needs.
+    """
+    measured = checks.array("seconds", seconds, ndim=1)
+    weighted = features / measured[:, None]
+    scale = np.where(weighted.any(axis=0), np.abs(weighted).max(axis=0), 1.0)  # so that no part is lost to rounding
+    coefficients = optimize.nnls(weighted / scale, np.ones(len(measured)))[0] / scale
+    used = int((coefficients > 0).sum()) + chosen
+    if len(measured) <= used:
+        raise InputError(f"timed points must be more than the {used} numbers fitted to them, got {len(measured)}")
+    residual = np.log(features @ coefficients / measured)
+    freedom = len(measured) - used
+    spread = math.sqrt(float(residual @ residual) / freedom)
+    return Fit(coefficients=coefficients, spread=spread, points=len(measured), freedom=freedom)
+
+
+def timed(
+    actions: Mapping[Key, Callable[[], object]],
+    *,
+    repeats: int,
+    seed: int,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> tuple[dict[Key, float], float]:
+    """Median seconds of each action, and the variance of the machine's own level from one turn to the next.
+
+    Every turn does the same work, so that what its turns have in common on the log scale is the machine's wandering.
+    """
+    from validation.timing import interleaved
+
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        progress(done / ((repeats + WARM_UP) * len(actions)))
+
+    samples = interleaved(actions, repeats=repeats, warm_up=WARM_UP, before=count, seed=seed)
+    medians = {key: float(np.median(seconds)) for key, seconds in samples.items()}
+    levels = np.log([samples[key] for key in actions]) - np.log([[medians[key]] for key in actions])
+    return medians, float(np.var(np.median(levels, axis=0)))
+
+
+WARM_UP = 1
