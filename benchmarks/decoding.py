@@ -61,15 +61,19 @@ def main(dtype: str, gamma: int, tokens: int, repeats: int, as_json: bool) -> No
     }
     seconds = interleaved(tasks, repeats=repeats)
     names = list(tasks)
-    ratios = [
-        ratio(seconds, name=ours, over=theirs) for theirs, ours in zip(names[::2], names[1::2], strict=True)
-    ]
+    ratios = [ratio(seconds, name=ours, over=theirs) for theirs, ours in zip(names[::2], names[1::2], strict=True)]
     inputs = {"model": loaded.name, "dtype": dtype, "gamma": gamma, "tokens": tokens, "repeats": repeats}
     report("benchmarks.decoding", ratios, inputs=inputs, notes=NOTES, as_json=as_json)
 
 
 def _generate(
-    loaded: Loaded, prompts: list[list[int]], *, tokens: int, assistant: object = None, gamma: int = 0, **options: object
+    loaded: Loaded,
+    prompts: list[list[int]],
+    *,
+    tokens: int,
+    assistant: object = None,
+    gamma: int = 0,
+    **options: object,
 ) -> None:
     if assistant is not None:
         settings = assistant.generation_config  # type: ignore[attr-defined]

@@ -45,6 +45,22 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Card:
+    """A page to go to, with a picture in both themes; a page that is not there says why in `reason`.
+
+    `light` and `dark` are addresses of images, such as data URIs, and `alt` says what they show.
+    """
+
+    title: str
+    line: str
+    href: str
+    light: str = ""
+    dark: str = ""
+    alt: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
     """A heading, a sentence or two, and what stands under them; `key` is its address in the page.
 
@@ -60,6 +76,7 @@ class Section:
     tables: Sequence[Table] = ()
     texts: Sequence[Row] = ()
     points: Sequence[str] = ()
+    cards: Sequence[Card] = ()
     tables_first: bool = False
     pairs: bool = False
     controls: Sequence[Control] = ()
@@ -69,7 +86,7 @@ class Section:
     @property
     def filled(self) -> bool:
         """Whether anything stands under the heading."""
-        return bool(self.figures or self.tables or self.texts or self.points)
+        return bool(self.figures or self.tables or self.texts or self.points or self.cards)
 
 
 @dataclass(frozen=True, slots=True)

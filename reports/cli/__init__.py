@@ -8,9 +8,13 @@ from specsim.cli.main import Lazy
 
 REPORTS = {
     "calculator": "reports.cli.calculator:calculator",
+    "conformance": "reports.cli.conformance:conformance",
     "drafters": "reports.cli.drafters:drafters",
     "explained": "reports.cli.explained:explained",
+    "gallery": "reports.cli.gallery:gallery",
+    "index": "reports.cli.index:index",
     "serving": "reports.cli.serving:serving",
+    "validation": "reports.cli.validation:validation",
 }
 """Subcommands, each as "module:command"."""
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from reports.pages import demo, drafters, serving
+from reports.pages import conformance, demo, drafters, serving, validation
 
-PAGES = {"demo": demo.page, "drafters": drafters.page, "serving": serving.page}
+PAGES = {
+    "conformance": conformance.page,
+    "demo": demo.page,
+    "drafters": drafters.page,
+    "serving": serving.page,
+    "validation": validation.page,
+}
 
 __all__ = ["PAGES"]

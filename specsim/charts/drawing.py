@@ -48,9 +48,9 @@ def svg(spec: Mapping[str, Any]) -> str:
     return str(vl_convert().vegalite_to_svg(dict(spec), vl_version=_version()))
 
 
-def png(spec: Mapping[str, Any]) -> bytes:
-    """A specification as PNG."""
-    return bytes(vl_convert().vegalite_to_png(dict(spec), vl_version=_version(), scale=PIXELS))
+def png(spec: Mapping[str, Any], *, pixels: float = PIXELS) -> bytes:
+    """A specification as PNG, with so many pixels for each of its points."""
+    return bytes(vl_convert().vegalite_to_png(dict(spec), vl_version=_version(), scale=pixels))
 
 
 PICTURES: dict[str, Callable[[Mapping[str, Any]], str | bytes]] = {".png": png, ".svg": svg}

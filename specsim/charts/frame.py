@@ -131,16 +131,38 @@ def doubling(frame: pd.DataFrame, column: str, *, title: str) -> alt.X:
 
 def decades(field: str, *, title: str, low: float, high: float, form: str = "~s") -> alt.Y:
     """A logarithmic axis up, ticked at 1, 2 and 5 of each power of ten, for values from `low` to `high`."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high]
-    axis = alt.Axis(format=form, values=ticks, tickCount=99)
+    axis = alt.Axis(format=form, values=ticks_of_decades(low, high), tickCount=99)
     return alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=12), axis=axis)
+
+
+def ticks_of_decades(low: float, high: float) -> list[float]:
+    """1, 2 and 5 of each power of ten from `low` to `high`.
+
+    Examples
+    --------
+    >>> ticks_of_decades(3, 60)
+    [5.0, 10.0, 20.0, 50.0]
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [step * 10.0**power for power in powers for step in (1, 2, 5) if low <= step * 10.0**power <= high]
 
 
 def even(channel: type[alt.XDatum | alt.YDatum] = alt.YDatum) -> alt.Chart:
     """The dashed line at a speedup of 1, where speculation neither gains nor loses."""
-    rule: alt.Chart = alt.Chart(alt.InlineData(values=[{}])).mark_rule(style="guide").encode(channel(1))
+    return guide(channel(1))
+
+
+def guide(place: alt.XDatum | alt.YDatum) -> alt.Chart:
+    """A dashed line across the chart at one place of an axis."""
+    rule: alt.Chart = alt.Chart(alt.InlineData(values=[{}])).mark_rule(style="guide").encode(place)
     return rule
+
+
+def diagonal(ends: Sequence[float]) -> alt.Chart:
+    """The dashed line from one end to the other on which both axes agree."""
+    corners = alt.InlineData(values=[{"x": end, "y": end} for end in ends])
+    line: alt.Chart = alt.Chart(corners).mark_line(style="guide").encode(alt.X("x:Q"), alt.Y("y:Q"))
+    return line
 
 
 def _finite(column: pd.Series[Any], *, chart: str) -> np.ndarray[Any, Any]:
@@ -149,5 +171,6 @@ def _finite(column: pd.Series[Any], *, chart: str) -> np.ndarray[Any, Any]:
     if bad.any():
         place = int(np.argmax(bad))
         value = column.iloc[place]
+        value = value.item() if isinstance(value, np.generic) else value
         raise InputError(f"{chart} column {column.name!r} row {place} must be a finite number, got {value!r}")
     return values

@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from specsim import checks
-from specsim.charts.frame import coloured, data, described, legend, tip
+from specsim.charts.frame import coloured, data, described, diagonal, legend, tip
 from specsim.charts.theme import finish
 
 NUMBERS = ["predicted", "predicted_low", "predicted_high", "measured", "measured_low", "measured_high"]
@@ -73,7 +73,7 @@ def predicted_against_measured(
     up = alt.Y("measured:Q", title=f"measured {unit}", scale=scale)
     base = alt.Chart(source).encode(color=coloured(frame, "proposer", order=order))
     return finish(
-        _diagonal(ends),
+        diagonal(ends),
         base.mark_rule(style="interval").encode(across, alt.Y("measured_low:Q"), alt.Y2("measured_high:Q")),
         base.mark_rule(style="interval").encode(alt.X("predicted_low:Q"), alt.X2("predicted_high:Q"), up),
         _points(base, across, up, held_out=False),
@@ -104,9 +104,3 @@ def _points(base: alt.Chart, across: alt.X, up: alt.Y, *, held_out: bool) -> alt
         )
     )
     return points
-
-
-def _diagonal(ends: tuple[float, float]) -> alt.Chart:
-    corners = alt.InlineData(values=[{"x": end, "y": end} for end in ends])
-    line: alt.Chart = alt.Chart(corners).mark_line(style="guide").encode(alt.X("x:Q"), alt.Y("y:Q"))
-    return line

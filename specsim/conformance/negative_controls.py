@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from specsim.conformance.evidence import UNKNOWN, Evidence
 from specsim.conformance.plan import Plan
 from specsim.conformance.trial import GATE_SHARE, Trial
 from specsim.distributions.draw import draw
-from specsim.stats import betting_tv
+from specsim.stats import betting_power, betting_tv
 from specsim.stats.betting import DIRECTIONS as BETS
 from specsim.stats.betting import STAKES
 from specsim.stats.directions import available, scores
@@ -52,13 +53,35 @@ def sight(evidence: Evidence, *, level: float) -> Sight:
         variance = float(np.einsum("nk,nk,nk->", evidence.observed.p, gain, gain))
         if variance <= 0:
             continue
-        bets = len(BETS) * len(STAKES)
-        size = betting_tv(
-            spread=spread, variance=variance, n=len(evidence), bets=bets, level=level / 2 * GATE_SHARE, power=POWER
-        )
+        size = betting_tv(spread=spread, variance=variance, n=len(evidence), **_bets(level))
         strength = 2 * size * len(evidence) / spread
         seen.append(Sight(direction=direction, strength=strength, total_variation=size if strength <= 1 else 1.0))
     return min(seen, key=lambda one: one.strength, default=Sight(direction="", strength=np.inf, total_variation=1.0))
+
+
+def power_at(total_variation: float, *, smallest_tv: float, level: float) -> float:
+    """Probability with which a run rejects a fault that bends laws as the weakest one does that it is sure to see [1].
+
+    Parameters
+    ----------
+    total_variation : float
+        Of the fault, a mean over tokens [1].
+    smallest_tv : float
+        That of the weakest fault that the run catches with probability 0.99; see `sight` [1].
+    level : float
+        False-alarm rate of the run [1].
+
+    Examples
+    --------
+    >>> round(power_at(0.03, smallest_tv=0.03, level=1e-6), 4), power_at(0.0, smallest_tv=0.03, level=1e-6)
+    (0.99, 0.0)
+    """
+    return betting_power(total_variation, smallest_tv=smallest_tv, **_bets(level))
+
+
+def _bets(level: float) -> dict[str, Any]:
+    """How many bets share the capital, the level that one group's gate has, and the power that is asked for."""
+    return {"bets": len(BETS) * len(STAKES), "level": level / 2 * GATE_SHARE, "power": POWER}
 
 
 def gains(evidence: Evidence, direction: str) -> FloatArray:

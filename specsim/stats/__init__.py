@@ -23,7 +23,14 @@ from specsim.stats.observed import Observed, join, observe, observe_top
 from specsim.stats.observed_pit import pit_values, strata
 from specsim.stats.pairs import across, pairs, within
 from specsim.stats.pit import ORDERS, order_position, randomized_pit
-from specsim.stats.power import betting_tv, chi_square_power, observations, score_tv, smallest_total_variation
+from specsim.stats.power import (
+    betting_power,
+    betting_tv,
+    chi_square_power,
+    observations,
+    score_tv,
+    smallest_total_variation,
+)
 from specsim.stats.result import TestResult
 from specsim.stats.support import support
 from specsim.stats.uniform_power import anderson_darling_tv, kolmogorov_smirnov_tv
@@ -60,6 +67,7 @@ __all__ = [
     "anderson_darling",
     "anderson_darling_tv",
     "betting",
+    "betting_power",
     "betting_tv",
     "chi_square_power",
     "combine",

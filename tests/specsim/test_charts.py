@@ -37,6 +37,12 @@ PREDICTED = {
     "measured_low": [1.3, 1.5, 0.9],
     "measured_high": [1.45, 1.6, 0.95],
 }
+AGREEING = {
+    "series": ["a CPU", "a CPU", "a GPU"],
+    "setting": ["γ 2", "γ 4", "γ 4"],
+    "inside": [True, True, False],
+    "predicted": [1.4, 1.5, 0.8],
+}
 PLACED = {
     "hardware": "H100",
     "model": "8B",
@@ -85,6 +91,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {},
     ),
     "drafters_by_speedup": (RANKED, {}),
+    "evidence_by_tokens": ({"tokens": [500, 1000], "log10_margin": [-6.1, -5.8]}, {}),
     "gain_by_batch": ({"method": "ngram", **SWEPT}, {"by": "method"}),
     "gain_by_batch_and_context": ({"context": 1024, **SWEPT}, {}),
     "gain_by_batch_and_gamma": ({"gamma": 4, **SWEPT}, {}),
@@ -106,6 +113,21 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "seconds": [1.5, 4.0, 0.9],
         },
         {"latency": "request", "promise_seconds": 2.0},
+    ),
+    "measured_by_predicted": (
+        {**AGREEING, "low": [1.3, 1.4, 0.8], "high": [1.5, 1.6, 0.85], "measured": [1.38, 1.55, 0.92]},
+        {"what": "tokens per round"},
+    ),
+    "observed_by_rank": (
+        {
+            "rank": ["1", "2", "3 to 4"],
+            "observed": [60, 40, 20],
+            "expected": [55.0, 45.0, 20.0],
+            "ratio": [1.09, 0.89, 1.0],
+            "low": [0.7, 0.6, 0.5],
+            "high": [1.3, 1.4, 1.5],
+        },
+        {},
     ),
     "pass_parts_by_tokens": (
         {"tokens": [1, 1, 2, 2], "part": ["mlp", "attention", "mlp", "attention"], "seconds": [4e-3, 1e-3, 4e-3, 2e-3]},
@@ -136,7 +158,20 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {},
     ),
+    "power_by_total_variation": (
+        {"total_variation": [0.01, 0.02, 0.03], "power": [0.05, 0.6, 0.99], "tokens": 4000},
+        {"smallest": 0.03},
+    ),
     "predicted_against_measured": (PREDICTED, {"quantity": "round_seconds"}),
+    "residuals_by_predicted": (
+        {
+            **AGREEING,
+            "residual": [-0.014, 0.033, 0.15],
+            "residual_low": [-0.07, -0.07, -0.06],
+            "residual_high": [0.07, 0.07, 0.06],
+        },
+        {"what": "speedup", "unit": "×"},
+    ),
     "round_parts": (
         {
             "proposer": ["none", "ngram", "ngram", "ngram"],
@@ -144,6 +179,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "part": ["verify", "draft", "verify", "host"],
             "seconds": [0.036, 0.002, 0.042, 0.001],
         },
+        {},
+    ),
+    "scores_by_direction": (
+        {"direction": ["q", "log_p"], "cause": "looks like q", "deviations": [7.1, -0.4], "pvalue": [1e-12, 0.7]},
         {},
     ),
     "serving_over_time": (
@@ -279,8 +318,14 @@ def test_value_that_is_no_finite_number_is_refused_with_its_place(name: str, val
     column = frame.select_dtypes("number").columns[-1]
     frame[column] = frame[column].astype(object)
     frame.loc[1, column] = value
-    with pytest.raises(InputError, match=rf"{name} column '{column}' row 1 must be a finite number"):
+    message = f"{name} column '{column}' row 1 must be a finite number, got {value!r}"
+    with pytest.raises(InputError, match=re.escape(message)):
         built(name, frame)
+
+
+def test_a_value_of_numpy_is_named_as_a_plain_number() -> None:
+    with pytest.raises(InputError, match=r"row 1 must be a finite number, got nan$"):
+        built("evidence_by_tokens", pd.DataFrame({"tokens": [1, 2], "log10_margin": [0.5, math.nan]}))
 
 
 @each_chart
@@ -317,6 +362,31 @@ def test_predictions_share_one_scale_so_that_the_diagonal_is_equality() -> None:
     low, high = domains.pop()
     assert low < 0.8
     assert high > 1.6
+
+
+def test_axes_of_agreement_are_logarithmic_only_where_values_differ_much() -> None:
+    columns, options = CASES["measured_by_predicted"]
+    frame = pd.DataFrame(columns)
+    wide = frame.assign(predicted=[0.001, 1.5, 0.8], low=[0.0005, 1.4, 0.7])
+    for rows, expected in ((frame, None), (wide, "log")):
+        spec = charts.measured_by_predicted(rows, **options).to_dict()
+        axes = [axis for key in ("x", "y") for axis in found(spec, key) if "scale" in axis]
+        assert {axis["scale"].get("type") for axis in axes} == {expected}
+
+
+def test_only_sides_that_there_are_get_a_layer_of_points() -> None:
+    columns, options = CASES["residuals_by_predicted"]
+    drawn = charts.residuals_by_predicted(pd.DataFrame(columns), **options).to_dict()
+    one = charts.residuals_by_predicted(pd.DataFrame(columns).assign(inside=True), **options).to_dict()
+    assert len(drawn["layer"]) == len(one["layer"]) + 1
+
+
+def test_measurements_with_intervals_get_rules_both_ways() -> None:
+    columns, options = CASES["measured_by_predicted"]
+    frame = pd.DataFrame(columns)
+    both = frame.assign(measured_low=frame["measured"] - 0.1, measured_high=frame["measured"] + 0.1)
+    layers = [len(charts.measured_by_predicted(rows, **options).to_dict()["layer"]) for rows in (frame, both)]
+    assert layers[1] == layers[0] + 1
 
 
 def test_measured_points_and_crossovers_are_drawn_on_top() -> None:

@@ -75,6 +75,18 @@ def test_a_bet_costs_more_than_a_score_and_less_than_twice_its_tokens() -> None:
     assert one == pytest.approx(math.sqrt(2 * math.log(1e6)) * 500 / (2 * math.sqrt(250) * 1000))
 
 
+def test_the_power_of_bets_is_that_of_their_size_and_one_half_where_their_drift_reaches_the_goal() -> None:
+    smallest = stats.betting_tv(spread=500.0, variance=250.0, n=1000, bets=54)
+    assert stats.betting_power(smallest, smallest_tv=smallest, bets=54) == pytest.approx(0.99)
+    goal, slack = math.log(1e6), 2.3263478740408408  # the 0.99 point of a normal law
+    half = math.sqrt(2 * goal) / (slack + math.sqrt(slack**2 + 2 * goal))
+    assert stats.betting_power(0.1 * half, smallest_tv=0.1, bets=1) == pytest.approx(0.5)
+    powers = [stats.betting_power(size, smallest_tv=0.1, bets=54) for size in (0.0, 0.02, 0.05, 0.1, 0.3)]
+    assert powers == sorted(powers)
+    assert powers[0] == 0.0
+    assert powers[-1] == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -82,6 +94,8 @@ def test_a_bet_costs_more_than_a_score_and_less_than_twice_its_tokens() -> None:
         (lambda: stats.kolmogorov_smirnov_tv(n=10, level=0.0), "level must be in"),
         (lambda: stats.score_tv(spread=1.0, variance=1.0, n=10, level=0.5, power=0.2), "power must be above level"),
         (lambda: stats.betting_tv(spread=1.0, variance=1.0, n=10, bets=0), "bets must be at least 1"),
+        (lambda: stats.betting_power(0.1, smallest_tv=0.0, bets=2), "smallest_tv must be in"),
+        (lambda: stats.betting_power(1.1, smallest_tv=0.1, bets=2), "total_variation must be in"),
         (lambda: stats.observations(n=10, smallest_tv=0.1, total_variation=0.0), "total_variation must be in"),
     ],
 )

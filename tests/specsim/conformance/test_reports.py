@@ -110,6 +110,39 @@ def test_the_picture_counts_every_token_once() -> None:
     assert [row["pvalue"] for row in rows["tests"]] == sorted(row["pvalue"] for row in rows["tests"])
 
 
+def test_ranks_are_counted_as_by_hand_and_show_a_fault() -> None:
+    verdict, follower = ran()
+    rows = picture(verdict, follower)["ranks"]
+    assert follower.trial is not None
+    observed = follower.trial.evidence().observed
+    ranks = [(p > p[cell]).sum() for p, cell in zip(observed.p, observed.cell, strict=True)]  # laws without ties
+    assert [row["observed"] for row in rows] == [ranks.count(k) for k in range(4)] + [sum(k >= 4 for k in ranks)]
+    assert [row["rank"] for row in rows] == ["1", "2", "3", "4", "5 to 8"]
+    second = np.sort(observed.p, axis=1)[:, -2]
+    assert rows[1]["expected"] == pytest.approx(second.sum())
+    assert rows[1]["ratio"] == pytest.approx(ranks.count(1) / second.sum())
+    half = 3.2905267314919255 * np.sqrt((second * (1 - second)).sum()) / second.sum()  # a chance of 1e-3 outside
+    assert (rows[1]["low"], rows[1]["high"]) == (pytest.approx(1 - half), pytest.approx(1 + half))
+    faulty = picture(*ran("accept.always", 1000))["ranks"]
+    assert not all(row["low"] <= row["ratio"] <= row["high"] for row in faulty)
+
+
+def test_the_power_curve_goes_through_what_the_verdict_states() -> None:
+    verdict, follower = ran()
+    rows = picture(verdict, follower)["power"]
+    at = min(rows, key=lambda row: abs(row["total_variation"] - verdict.smallest_tv))
+    assert at["power"] == pytest.approx(0.99, abs=0.02)
+    assert [row["power"] for row in rows] == sorted(row["power"] for row in rows)
+    assert {row["tokens"] for row in rows} == {verdict.tokens}
+
+
+def test_a_run_that_is_sure_of_no_fault_has_no_power_curve() -> None:
+    verdict, follower = ran(tokens=20)
+    assert verdict.smallest_tv == 1.0
+    rows = picture(verdict, follower)
+    assert (rows["power"], rows["ranks"]) == ([], [row for row in rows["ranks"] if row["expected"] >= 10])
+
+
 @pytest.mark.parametrize("fault", [None, "accept.always"])
 def test_the_page_opens_with_the_verdict_and_needs_nothing_else(fault: str | None) -> None:
     verdict, follower = ran(fault, 1000)

@@ -1,0 +1,18 @@
+"""How far simulated rounds lie from what a law predicts, with the interval that was stated before."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from reports.gallery.runs import simulated_tokens
+from reports.gallery.show import save
+from specsim.charts import residuals_by_predicted
+
+
+def draw() -> alt.LayerChart:
+    """The chart."""
+    return residuals_by_predicted(simulated_tokens(), what="tokens per round, τ")
+
+
+if __name__ == "__main__":
+    save(draw(), __file__)
