@@ -105,7 +105,7 @@ def test_claims_of_this_page_are_registered() -> None:
         (lambda: ArgmaxOrSampled(tokens=1), "tokens must be at least 2"),
         (lambda: BlockOrToken(gamma=1), "gamma must be at least 2"),
         (lambda: TreeOrChain(nodes=1), "nodes must be at least 2"),
-        (lambda: TreeOrChain(tokens=6), "tokens must be at least 7"),
+        (lambda: TreeOrChain(tokens=4), "tokens must be at least 5"),
         (lambda: Quantised(gamma=0), "gamma must be at least 1"),
         (lambda: KlOrTv(steps=0), "steps must be at least 1"),
         (lambda: ConfidenceScheduler(table_texts=1), "table_texts must be at least 50"),

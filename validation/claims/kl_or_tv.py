@@ -51,7 +51,7 @@ class KlOrTv:
     """
 
     text_tokens: int = 5000
-    steps: int = 60
+    steps: int = 90
     drafts: int = 2048
     name: ClassVar[str] = "kl_or_tv"
 
@@ -133,7 +133,8 @@ class KlOrTv:
             settings=settings,
             faults={
                 "an untrained head taken for a trained one": [
-                    (learned[loss].instead(1.0), gained[loss]) for loss in LOSSES
+                    *((statements[loss].instead(known[UNTRAINED].value), measured[loss]) for loss in LOSSES),
+                    *((learned[loss].instead(1.0), gained[loss]) for loss in LOSSES),
                 ]
             },
             figures={"alpha_tv_minus_kl": difference, "alpha_tv_minus_kl_low": low, "alpha_tv_minus_kl_high": high},

@@ -43,8 +43,8 @@ class TreeOrChain:
     """
 
     texts: int = 24
-    tokens: int = 18
-    nodes: int = 6
+    tokens: int = 14
+    nodes: int = 4
     name: ClassVar[str] = "tree_or_chain"
 
     def __post_init__(self) -> None:
