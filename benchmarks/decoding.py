@@ -17,10 +17,7 @@ from validation.decoder.pretrained import silence
 from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
 from validation.timing import pin_threads
 
-PROMPTS = (
-    "Repeat this list three times, word for word: harbour, lighthouse, letter, keeper, storm, rope.",
-    "Write a Python function that counts the words of each line in a file, and explain it line by line.",
-)
+PROMPTS = ("Write a Python function that counts the words of each line in a file, and explain it line by line.",)
 NOTES = (
     "same pair, same texts (greedy, so both write the same up to ties), same gamma, batch 1, interleaved",
     "'generate' is transformers' plain greedy generate; assisted generation keeps its number of drafts constant and "
@@ -32,15 +29,16 @@ NOTES = (
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
 @click.option("--gamma", type=click.IntRange(min=1), default=4, show_default=True)
 @click.option("--tokens", type=click.IntRange(min=1), default=48, show_default=True, help="New tokens of a text.")
+@click.option("--compiled", is_flag=True, help="Passes here go through torch.compile, which takes some minutes first.")
 @options
-def main(dtype: str, gamma: int, tokens: int, repeats: int, as_json: bool) -> None:
+def main(dtype: str, gamma: int, tokens: int, compiled: bool, repeats: int, as_json: bool) -> None:
     """Seconds of a text with this decoder over those with transformers, and over plain decoding here."""
     pin_threads()
     loaded = load(dtype=dtype)
     layers = 2 * loaded.model.config.num_hidden_layers // 3
     shallow = early_exit(loaded.model, layers=layers)
     prompts = [loaded.prompt_tokens(text) for text in PROMPTS]
-    target = CachedModel(loaded.model)
+    target = CachedModel(loaded.model, pack=True, compiled=compiled)
 
     def here(proposer: Proposer | None) -> Callable[[], None]:
         def run() -> None:
@@ -55,14 +53,15 @@ def main(dtype: str, gamma: int, tokens: int, repeats: int, as_json: bool) -> No
         f"assisted generate, {layers} layers": lambda: _generate(
             loaded, prompts, tokens=tokens, assistant=shallow, gamma=gamma
         ),
-        f"here, {layers} layers": here(ModelProposer(CachedModel(shallow))),
+        f"here, {layers} layers": here(ModelProposer(CachedModel(shallow, pack=True, compiled=compiled))),
         "assisted generate, lookup": lambda: _generate(loaded, prompts, tokens=tokens, prompt_lookup_num_tokens=gamma),
         "here, lookup": here(NgramProposer()),
     }
     seconds = interleaved(tasks, repeats=repeats)
     names = list(tasks)
     ratios = [ratio(seconds, name=ours, over=theirs) for theirs, ours in zip(names[::2], names[1::2], strict=True)]
-    inputs = {"model": loaded.name, "dtype": dtype, "gamma": gamma, "tokens": tokens, "repeats": repeats}
+    inputs = {"model": loaded.name, "dtype": dtype, "gamma": gamma, "tokens": tokens, "compiled": compiled}
+    inputs |= {"repeats": repeats}
     report("benchmarks.decoding", ratios, inputs=inputs, notes=NOTES, as_json=as_json)
 
 

@@ -88,7 +88,9 @@ def _open(
     found = loaded or load(model, dtype="float32", device=device, cache_dir=cache_dir)
     draft = CachedModel(quantise(found.model, bits=bits)) if drafter is None else drafter_model(found, drafter)
     name = f"int{bits} copy" if drafter is None else drafter
-    return Drafting(loaded=found, target=CachedModel(found.model), draft=draft, name=f"{found.name}, drafter {name}")
+    return Drafting(
+        loaded=found, target=CachedModel(found.model, pack=True), draft=draft, name=f"{found.name}, drafter {name}"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -165,7 +165,7 @@ def prefilled(hf_model: object, *, batch: int, context: int, seed: int) -> tuple
     """A model with the same random text cached in every row, and more of that text to go on with."""
     from validation.decoder.model import CachedModel
 
-    model = CachedModel(hf_model)
+    model = CachedModel(hf_model, pack=True)
     text = np.random.default_rng(seed).integers(model.vocabulary_size, size=model.context_limit).tolist()
     model.read([text[:context]], keep=1)
     model.select([0] * batch)

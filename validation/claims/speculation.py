@@ -167,7 +167,7 @@ def open_bench(loaded: Loaded, *, drafter: str | None, tokens: int) -> Bench:
         third = ("quantised" if loaded.model.device.type == "cpu" else "layer_skip", {})
     made = [PROPOSERS[name](loaded, **options) for name, options in (("ngram", {}), ("early_exit", {}), third)]
     return Bench(
-        target=CachedModel(loaded.model),
+        target=CachedModel(loaded.model, pack=True),
         proposers={proposer.name: proposer for proposer in made},
         prompts={prompt: loaded.prompt_tokens(prompt.text) for prompt in _prompts()},
         sampling=Sampling(temperature=0.0),

@@ -14,6 +14,7 @@ from specsim.topology import Topology
 from validation.decoder.cache import RaggedCache
 from validation.decoder.language_model import LanguageModel, Reading
 from validation.decoder.masks import additive, layout, windowed
+from validation.decoder.packed import packed
 
 _FEW = 64  # tokens of a pass that is worth compiling; prompts are read as they are
 _KINDS = {"full_attention", "sliding_attention"}
@@ -29,6 +30,8 @@ class CachedModel(LanguageModel):
         share one, each with its own cache.
     context_limit
         Most tokens of a text; by default what the model's configuration says.
+    pack
+        On a CPU, lay weights out anew so that passes over few tokens read them faster; see `packed`.
     compiled
         Let torch.compile make one program of a pass over few tokens: its first pass takes a minute or so, the others
         about half as long as without. Of no use on texts of changing batch size.
@@ -58,14 +61,16 @@ class CachedModel(LanguageModel):
     ([(1, 257), (2, 257)], [1, 2])
     """
 
-    def __init__(self, hf_model: Any, *, context_limit: int | None = None, compiled: bool = False) -> None:
+    def __init__(
+        self, hf_model: Any, *, context_limit: int | None = None, pack: bool = False, compiled: bool = False
+    ) -> None:
         config = hf_model.config.get_text_config(decoder=True)
         self._kinds = set(getattr(config, "layer_types", None) or ())
         unfit = sorted(self._kinds - _KINDS)
         if unfit:
             raise InputError(f"model must have attention layers only, got {', '.join(unfit)}")
         limit = context_limit if context_limit is not None else getattr(config, "max_position_embeddings", None)
-        self._model = hf_model.eval()
+        self._model = packed(hf_model.eval()) if pack else hf_model.eval()
         self._layers = int(config.num_hidden_layers)
         uses_window = getattr(config, "use_sliding_window", True)
         self._window = getattr(config, "sliding_window", None) if uses_window else None

@@ -83,11 +83,13 @@ def set_up(loaded: Loaded, settings: DemoSettings) -> Bench:
     """The bench for a loaded model: lookup, early exit, and an independent model as drafters."""
     proposers = (
         NgramProposer(),
-        ModelProposer(CachedModel(early_exit(loaded.model, layers=early_exit_layers(loaded))), name=EARLY_EXIT),
+        ModelProposer(
+            CachedModel(early_exit(loaded.model, layers=early_exit_layers(loaded)), pack=True), name=EARLY_EXIT
+        ),
         _independent(loaded, settings),
     )
     return Bench(
-        target=CachedModel(loaded.model),
+        target=CachedModel(loaded.model, pack=True),
         proposers={proposer.name: proposer for proposer in proposers},
         prompts={prompt: loaded.prompt_tokens(prompt.text) for prompt in prompts(settings.prompt_count)},
         sampling=Sampling(temperature=settings.temperature),
@@ -103,7 +105,7 @@ def _independent(loaded: Loaded, settings: DemoSettings) -> ModelProposer:
     That is the nearest thing to a second model of the same vocabulary that needs no second download.
     """
     if settings.drafter is None:
-        return ModelProposer(CachedModel(copy.deepcopy(loaded.model).to(torch.bfloat16)), name=COPY)
+        return ModelProposer(CachedModel(copy.deepcopy(loaded.model).to(torch.bfloat16), pack=True), name=COPY)
     drafter = load(settings.drafter, dtype=settings.dtype, device=settings.device)
     return ModelProposer(CachedModel(drafter.model), name=f"drafter {Path(drafter.name).name}")
 

@@ -15,4 +15,4 @@ def build(loaded: Loaded, *, layers: int | None = None, argmax: bool = False) ->
     """The first `layers` of the target, its final norm and its head, token by token."""
     total = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
     model = early_exit(loaded.model, layers=max(1, round(SHARE * total)) if layers is None else layers)
-    return ModelProposer(CachedModel(model), name="early exit", argmax=argmax)
+    return ModelProposer(CachedModel(model, pack=True), name="early exit", argmax=argmax)

@@ -124,4 +124,4 @@ def build(loaded: Loaded, *, skip: Collection[int] | None = None, argmax: bool =
     """The target without the layers `skip`, by default a fifth of them evenly spread; token by token."""
     total = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
     model = skip_layers(loaded.model, skip=evenly(total) if skip is None else skip)
-    return ModelProposer(CachedModel(model), name="layer skip", argmax=argmax)
+    return ModelProposer(CachedModel(model, pack=True), name="layer skip", argmax=argmax)
