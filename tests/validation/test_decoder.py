@@ -15,6 +15,7 @@ from specsim.verifiers import CoupledNoise, Gumbel, Rejection, Verification
 from validation.decoder.early_exit import early_exit
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
+from validation.decoder.packed import packed
 from validation.decoder.proposers import ModelProposer, NgramProposer
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Text
@@ -436,3 +437,30 @@ def test_with_coupled_noise_the_text_does_not_depend_on_drafter_and_gamma():
                 assert deepest == gamma
         assert text(NgramProposer(), gamma=3, seed=seed)[0] == plain
         assert text(ModelProposer(good), gamma=3, seed=seed + 10)[0] != plain
+
+
+# --- packed weights
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_packed_weights_give_the_same_logits_up_to_rounding(dtype):
+    model = tiny_model()[0].to(dtype)
+    ids = torch.tensor([PROMPT[:7]])
+    found, expected = packed(model)(ids).logits.float(), model(ids).logits.float()
+    scale = expected.abs().max().item()
+    torch.testing.assert_close(found, expected, rtol=0, atol=scale * (1e-5 if dtype is torch.float32 else 3e-2))
+    assert packed(model) is packed(model)
+    assert type(model.lm_head) is torch.nn.Linear  # the model itself is left alone
+
+
+def test_a_packed_model_speculates_like_the_plain_one(tiny):
+    plain = decode(CachedModel(tiny), None, PROMPT, max_tokens=32, sampling=GREEDY)
+    proposer = ModelProposer(CachedModel(early_exit(tiny, layers=3), pack=True))
+    fast = decode(CachedModel(tiny, pack=True), proposer, PROMPT, gamma=3, max_tokens=32, sampling=GREEDY)
+    assert fast.tokens == plain.tokens
+
+
+def test_weights_of_several_kinds_are_left_as_they_are():
+    model = tiny_model()[0]
+    model.lm_head.to(torch.float64)
+    assert packed(model) is model

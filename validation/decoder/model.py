@@ -76,7 +76,8 @@ class CachedModel(LanguageModel):
         self._window = getattr(config, "sliding_window", None) if uses_window else None
         self.vocabulary_size = int(config.vocab_size)
         self.context_limit = checks.integer("context_limit", limit, low=1)
-        self._compiled = torch.compile(self._model.forward, dynamic=True) if compiled else None
+        frozen = {"freezing": True}  # weights become constants, which packs them too
+        self._compiled = torch.compile(hf_model.forward, dynamic=True, options=frozen) if compiled else None
         self.passes_compiled = 0
         self.begin(1)
 
