@@ -206,7 +206,7 @@ def fingerprint() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "dtype_flags": [flag for flag in FAST_DTYPE_FLAGS if flag in flags],
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-        "platform": platform.platform(),
+        "platform": f"{platform.system()}-{platform.machine()}",
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in ("torch", "transformers", "numpy", "specsim")},
         "commit": _commit(Path(__file__).resolve().parents[1]),
