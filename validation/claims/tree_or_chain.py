@@ -42,7 +42,7 @@ class TreeOrChain:
     the nodes' chances without multiplying them along the path.
     """
 
-    texts: int = 24
+    texts: int = 28
     tokens: int = 14
     nodes: int = 4
     name: ClassVar[str] = "tree_or_chain"
