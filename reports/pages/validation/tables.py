@@ -19,11 +19,12 @@ MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 def claims(result: Row) -> Iterator[Table]:
     """The verdict of each claim on each device."""
     if rows := cells.rows(result, "claims"):
+        devices = {row.get("device") for row in rows}
+        models = sorted({str(row["model"]) for row in rows if row.get("model")})
         yield table(
             rows,
             Column("claim", _get("test"), number=False),
-            Column("device", _get("device"), number=False),
-            Column("model", _get("model"), number=False),
+            *([Column("device", _get("device"), number=False)] if len(devices) > 1 else []),
             Column("verdict", _verdict, number=False),
             Column("faults caught", _caught),
             Column("p-value", lambda row: cells.small(row.get("pvalue"))),
@@ -34,7 +35,7 @@ def claims(result: Row) -> Iterator[Table]:
             title="Every claim on every device",
             note="Faults are planted in the same run and have to be caught, else the claim is inconclusive. TV is the "
             "smallest total variation between the decoder's law and the target's that the run was sure to see. Median "
-            "errors are of numbers predicted before they were measured.",
+            f"errors are of numbers predicted before they were measured. Measured on: {'; '.join(models)}.",
         )
 
 
