@@ -33,8 +33,9 @@ class CachedModel(LanguageModel):
     pack
         On a CPU, lay weights out anew so that passes over few tokens read them faster; see `packed`.
     compiled
-        Let torch.compile make one program of a pass over few tokens: its first pass takes a minute or so, the others
-        about half as long as without. Of no use on texts of changing batch size.
+        Let torch.compile make one program of a pass over few tokens, with shapes that recur and weights as constants.
+        Its first passes take minutes; on two x86 cores the later ones gain nothing over `pack`, so it is for devices
+        where the time goes into launching kernels.
 
     Raises
     ------
