@@ -230,3 +230,12 @@ def test_every_picture_is_drawn_offline_and_names_run_nothing(
     assert seen.tab.evaluate("window.hacked") is None
     assert (seen.complaints, seen.foreign) == ([], [])
     seen.context.close()
+
+
+def test_very_many_rows_make_a_page_that_a_browser_can_open(folder: Path, stored: Any) -> None:
+    """Pictures average neighbours, the table keeps the farthest off and says so."""
+    rows = [prediction(1 + place % 50, 0.02 + place / 1e7) for place in range(20_000)]
+    (folder / "a-cpu" / "speeds.json").write_text(json.dumps(claim(rows=rows)))
+    html = page(validation_outcome(read_results(folder)))
+    assert len(html) < 4_000_000
+    assert re.search(r"The 500 farthest off of\s+20\D001", html)

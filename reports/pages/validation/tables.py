@@ -13,6 +13,8 @@ from reports.pages.validation.outcome import findings
 from reports.pages.validation.words import quantity
 from reports.template import Column, Table, table
 
+MOST_LINES = 500
+"""Of a table that a reader may still look through."""
 MARKS = {"passed": "✓", "failed": "✗", "inconclusive": "?"}
 
 
@@ -56,10 +58,11 @@ def controls(frames: Row) -> Iterator[Table]:
 
 
 def numbers(rows: Sequence[Row], *, title: str) -> Iterator[Table]:
-    """Predicted and measured, line by line."""
+    """Predicted and measured, line by line; of very many those that are farthest off."""
     if rows:
+        shown = sorted(rows, key=lambda row: -abs(row["residual"]))[:MOST_LINES] if len(rows) > MOST_LINES else rows
         yield table(
-            rows,
+            shown,
             Column("of", _get("series"), number=False),
             Column("setting", _get("setting"), number=False),
             Column("quantity", lambda row: quantity(str(row["quantity"])).what, number=False),
@@ -70,6 +73,9 @@ def numbers(rows: Sequence[Row], *, title: str) -> Iterator[Table]:
             *([Column("source", _get("source"), number=False)] if any("source" in row for row in rows) else []),
             title=title,
             folded=True,
+            note=f"The {MOST_LINES} farthest off of {cells.count(len(rows))}; the frames beside the page have all."
+            if len(rows) > MOST_LINES
+            else "",
         )
 
 
