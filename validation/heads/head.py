@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -64,7 +65,7 @@ class State:
         return replace(self, hidden=self.hidden[rows, nodes], tokens=self.tokens[rows, nodes])
 
 
-class Head(nn.Module):
+class Head(nn.Module, ABC):
     """Foresees tokens from the target's hidden states ("features").
 
     With tokens x_0..x_n of a text and features f_0..f_{n-1} known (the last token has not been read by the target),
@@ -160,6 +161,7 @@ class Head(nn.Module):
         """The target's embedding of any tokens of its vocabulary."""
         return functional.embedding(tokens, self.embedding)
 
+    @abstractmethod
     def read(self, tokens: Tensor, features: Tensor, where: Where) -> Tensor:
         """Take pairs into the cache.
 
@@ -177,7 +179,6 @@ class Head(nn.Module):
         Tensor
             (B, n, w), what `open` starts from.
         """
-        raise NotImplementedError
 
     def open(self, tokens: Tensor, hidden: Tensor, where: Where | None = None) -> State:
         """Start at m pairs: their tokens (B, m), what `read` gave for them (B, m, w), and where the block stands."""
@@ -193,6 +194,6 @@ class Head(nn.Module):
         flat = functional.linear(foreseen.flatten(0, 1), self.output)  # one product; torch would copy a shared matrix
         return flat.view(*foreseen.shape[:-1], -1)
 
+    @abstractmethod
     def foreseen(self, state: State) -> Tensor:
         """(B, m, d), what stands in for the target's last hidden state."""
-        raise NotImplementedError

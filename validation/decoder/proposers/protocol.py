@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ class Draft:
         return len(self.tokens) if self.topology is None else self.topology.depth
 
 
-class Proposer:
+class Proposer(ABC):
     """Drafts tokens that continue texts; what a proposer does not need it leaves as it is here.
 
     All methods get the texts of the batch in the same order. A drafter's decision whether to keep a token may rest on
@@ -69,25 +70,25 @@ class Proposer:
     remembers = False
     feature_layers: tuple[int, ...] = ()
 
-    def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
+    def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:  # noqa: B027 - may stay empty
         """Read the prompts, outside of any round.
 
         `features` of each text are (n - 1, F) for n tokens of prompt: those of all but the last, which the target
         has not read yet.
         """
 
+    @abstractmethod
     def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
         """Draft at most gammas[b] tokens deep after text b (0 drafts nothing), and nothing after an end of text."""
-        raise NotImplementedError
 
-    def absorb(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
+    def absorb(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:  # noqa: B027 - may stay empty
         """After a round: features of the tokens that the target has kept in it, oldest first.
 
         They are those of what was the last token before the round and of the accepted drafts, so that features are
         known of every token but the last, always.
         """
 
-    def keep(self, rows: Sequence[int]) -> None:
+    def keep(self, rows: Sequence[int]) -> None:  # noqa: B027 - may stay empty
         """Only these texts go on, in this order."""
 
 
