@@ -12,6 +12,7 @@ import numpy as np
 from specsim.acceptance import Acceptance
 from specsim.calibrate import measured_speedup
 from specsim.checks import FloatArray, IntArray
+from specsim.errors import InputError
 from specsim.records import RoundRecord
 from validation.claims.fitting import Fit, fit
 from validation.claims.iid_formula import judged
@@ -36,6 +37,19 @@ class Batches(NamedTuple):
 
     calibrated: Mapping[int, int]
     held_out: tuple[int, ...]
+
+    def within(self, widest: float) -> Batches:
+        """Those up to a largest batch.
+
+        Raises
+        ------
+        InputError
+            None is left to hold out.
+        """
+        if min(self.held_out) > widest:
+            raise InputError(f"batch must be at least {min(self.held_out)} for the crossover, got {widest}")
+        calibrated = {batch: groups for batch, groups in self.calibrated.items() if batch <= widest}
+        return Batches(calibrated, tuple(batch for batch in self.held_out if batch <= widest))
 
 
 BATCHES = {
@@ -65,7 +79,7 @@ class Crossover:
         loaded = open_target(settings, is_timed=True)
         bench = open_bench(loaded, drafter=settings.drafter, tokens=1)
         names = [name for name in bench.proposers if name != "early exit"]  # the slowest to measure, one of its kind
-        batches = BATCHES[loaded.model.device.type]
+        batches = BATCHES[loaded.model.device.type].within(settings.widest)
         rounds = settings.scaled(ROUNDS, least=4)
         seen = _calibrated(bench, names, batches, rounds=rounds, settings=settings)
         parts = {name: Parts.of(seen, name) for name in names}

@@ -49,17 +49,15 @@ class Drafting:
         With caches of their own.
     name
         Of the pair.
+    batch
+        Texts side by side [1].
     """
 
     loaded: Loaded
     target: CachedModel
     draft: CachedModel
     name: str
-
-    @property
-    def batch(self) -> int:
-        """Texts side by side [1]."""
-        return BATCH[self.target.device.type]
+    batch: int
 
     def proposer(self, *, argmax: bool = False) -> ModelProposer:
         """The drafter, token by token."""
@@ -73,12 +71,20 @@ def open_drafting(settings: Settings, *, bits: int = 4) -> Drafting:
     -----
     A copy of the target in 4 bits is the drafter that any target has, and one that gets drafts accepted.
     """
-    return _open(settings.loaded, settings.model, settings.drafter, settings.device, settings.cache_dir, bits)
+    place = settings.loaded, settings.model, settings.device, settings.cache_dir
+    return _open(*place, drafter=settings.drafter, widest=settings.widest, bits=bits)
 
 
 @lru_cache(maxsize=2)
 def _open(
-    loaded: Loaded | None, model: str | None, drafter: str | None, device: str, cache_dir: Path | None, bits: int
+    loaded: Loaded | None,
+    model: str | None,
+    device: str,
+    cache_dir: Path | None,
+    *,
+    drafter: str | None,
+    widest: float,
+    bits: int,
 ) -> Drafting:
     from validation.decoder.load import load
     from validation.decoder.model import CachedModel
@@ -89,7 +95,11 @@ def _open(
     draft = CachedModel(quantise(found.model, bits=bits)) if drafter is None else drafter_model(found, drafter)
     name = f"int{bits} copy" if drafter is None else drafter
     return Drafting(
-        loaded=found, target=CachedModel(found.model, pack=True), draft=draft, name=f"{found.name}, drafter {name}"
+        loaded=found,
+        target=CachedModel(found.model, pack=True),
+        draft=draft,
+        name=f"{found.name}, drafter {name}",
+        batch=int(min(BATCH[found.model.device.type], widest)),
     )
 
 

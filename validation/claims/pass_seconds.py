@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -41,9 +42,10 @@ class Grid(NamedTuple):
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
 
-    def within(self, limit: int) -> list[Case]:
-        """Those that fit into a context limit."""
-        return [case for case in map(Case._make, product(*self)) if case.tokens + case.context <= limit]
+    def within(self, limit: int, *, widest: float = math.inf) -> list[Case]:
+        """Those that fit into a context limit and a largest batch."""
+        cases = map(Case._make, product(*self))
+        return [case for case in cases if case.tokens + case.context <= limit and case.batch <= widest]
 
 
 FITTED = {"cpu": Grid((1, 4, 8), (1, 3, 8), (32, 384)), "cuda": Grid((1, 4, 16), (1, 8, 64), (128, 2048))}
@@ -187,9 +189,9 @@ def _timed(
 ) -> tuple[dict[Case, float], float]:
     """Median seconds of every case, and how far the machine wandered."""
     limit = int(loaded.model.config.get_text_config(decoder=True).max_position_embeddings)
-    cases = grids[loaded.model.device.type].within(limit)
+    cases = grids[loaded.model.device.type].within(limit, widest=settings.widest)
     if not cases:
-        raise InputError(f"context limit must hold a timed pass, got {limit} tokens")
+        raise InputError(f"context limit and batch must hold a timed pass, got {limit} tokens and {settings.widest}")
     shapes = {(case.batch, case.context) for case in cases}
     ready = {
         shape: prefilled(loaded.model, batch=shape[0], context=shape[1], seed=settings.seed) for shape in sorted(shapes)

@@ -47,6 +47,8 @@ class Settings:
         Where the default model is kept.
     loaded : Loaded | None
         A float32 model that is already in memory; `model`, `device` and `cache_dir` are then not read.
+    batch : int | None
+        Most sequences side by side, for a device with little memory; None for what a claim takes by itself [1].
     workers : int
         Processes that a claim may use where its work falls into parts; results do not depend on it [1].
     progress : callable
@@ -61,6 +63,7 @@ class Settings:
     device: str = "auto"
     cache_dir: Path | None = None
     loaded: Loaded | None = None
+    batch: int | None = None
     workers: int = 1
     progress: Callable[[float], None] = _silent
 
@@ -69,12 +72,19 @@ class Settings:
         checks.number("level", self.level, low=0, high=1, open_low=True)
         checks.positive("budget", self.budget)
         checks.integer("workers", self.workers, low=1)
+        if self.batch is not None:
+            checks.integer("batch", self.batch, low=1)
 
     def executor(self) -> Executor:
         """Where parts of a claim's work run; new processes start afresh, since forking a busy torch is not safe."""
         if self.workers == 1:
             return ThreadPoolExecutor(1)
         return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"))
+
+    @property
+    def widest(self) -> float:
+        """Most sequences side by side, infinite by default [1]."""
+        return math.inf if self.batch is None else self.batch
 
     def scaled(self, size: int, *, least: int = 1) -> int:
         """A size under the budget, never below `least`."""

@@ -24,6 +24,7 @@ from validation.decoder.proposers import PROPOSERS
 from validation.decoder.tiny import tiny_model
 from validation.demo.bench import PLAIN, Bench, Run, Setting, decode_interleaved, rows
 from validation.demo.prompts import Prompt, prompts
+from validation.memory import enough_memory
 from validation.timing import pass_rows
 
 CALIBRATED_GAMMAS = (1, 6)
@@ -146,7 +147,7 @@ def open_target(settings: Settings, *, is_timed: bool) -> Loaded:
 
 def random_target(shape: Mapping[str, Any], *, device: str) -> Loaded:
     """A Llama with random weights in bfloat16, made in place; its texts are bytes."""
-    with torch.device(device):
+    with torch.device(device), enough_memory("random weights of 7B shape", lower="device to cpu, or name a target"):
         model: Any = AutoModelForCausalLM.from_config(LlamaConfig(**shape), dtype=torch.bfloat16)  # type: ignore[no-untyped-call]
     parameters = sum(weight.numel() for weight in model.parameters())
     name = f"random Llama of {parameters / 1e9:.2g}B parameters"

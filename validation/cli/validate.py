@@ -50,6 +50,7 @@ def list_claims(as_json: bool) -> None:
 @click.option("--drafter", help="A draft model of the same vocabulary, for claims that compare drafters.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda or auto.")
 @click.option("--budget", type=float, default=1.0, show_default=True, help="Multiplies sizes; 1 is half a minute each.")
+@click.option("--batch", type=click.IntRange(min=1), help="Most sequences side by side; lower it on a small device.")
 @click.option("--level", type=float, default=1e-6, show_default=True, help="False-alarm rate of each claim.")
 @click.option(
     "--out",
@@ -65,6 +66,7 @@ def run(
     drafter: str | None,
     device: str,
     budget: float,
+    batch: int | None,
     level: float,
     out: Path | None,
     resume: bool,
@@ -84,6 +86,7 @@ def run(
         raise InputError("resume needs out, the folder that has results")
     wanted = list(CLAIMS) if names in ((), ("all",)) else [checks.one_of("claim", name, CLAIMS) for name in names]
     inputs = {"names": wanted, "target": target, "drafter": drafter, "device": device, "budget": budget}
+    inputs |= {"batch": batch}
     pin_threads()
     results = Results(out, inputs=inputs | {"level": level, "seed": seed}, device=fingerprint())
     known = results.known(wanted) if resume else {}
@@ -98,6 +101,7 @@ def run(
                 model=target,
                 drafter=drafter,
                 device=device,
+                batch=batch,
                 workers=physical_cores(),
                 progress=partial(progress, name),
             )

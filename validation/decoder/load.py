@@ -14,6 +14,7 @@ from specsim.errors import InputError
 from validation.decoder.pretrained import read_pretrained
 from validation.decoder.tiny import tiny_model
 from validation.decoder.wheel import NAME, REQUIREMENT, UnreachableError, default_folder
+from validation.memory import enough_memory
 from validation.timing import has_fast_bfloat16
 
 DTYPES = ("auto", "bfloat16", "float32")
@@ -89,7 +90,7 @@ def load(
     Raises
     ------
     InputError
-        An unknown dtype or device, no GPU, nothing at `source`, or damaged files.
+        An unknown dtype or device, no GPU, a GPU too small, nothing at `source`, or damaged files.
     """
     place = _device(device)
     kind = _dtype(dtype, device=place)
@@ -99,7 +100,9 @@ def load(
         raise InputError(f"model must be a folder, a GGUF file or a hub name, found nothing at {source}")
     local = Path(source).expanduser()
     model, tokenizer = read_pretrained(local if local.exists() else source, dtype=kind)
-    return Loaded(model=model.to(place), tokenizer=tokenizer, name=str(source), is_real=True)
+    with enough_memory(f"the weights of {source}", lower="dtype to bfloat16, or take device cpu or a smaller model"):
+        model = model.to(place)
+    return Loaded(model=model, tokenizer=tokenizer, name=str(source), is_real=True)
 
 
 def user_cache() -> Path:

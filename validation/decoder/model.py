@@ -15,8 +15,10 @@ from validation.decoder.cache import RaggedCache
 from validation.decoder.language_model import LanguageModel, Reading
 from validation.decoder.masks import additive, layout, windowed
 from validation.decoder.packed import packed
+from validation.memory import enough_memory
 
 _FEW = 64  # tokens of a pass that is worth compiling; prompts are read as they are
+_SIZES = "the texts side by side (batch; rows in training), gamma or their length"
 _KINDS = {"full_attention", "sliding_attention"}
 
 
@@ -120,14 +122,12 @@ class CachedModel(LanguageModel):
         counts = [len(row) for row in tokens]
         checks.integer("number of tokens", max(counts), low=1)
         self._check_room(counts, trees)
-        self._cache.extend(counts)
         span, rows = max(counts), range(len(counts))
-        ids = torch.tensor([[*row, *[0] * (span - len(row))] for row in tokens], device=self.device)
         wanted = _wanted(counts, keep)
-        run = self._runner(span)
-        with torch.inference_mode():
-            output = run(
-                ids,
+        with torch.inference_mode(), enough_memory(self._pass(span), lower=_SIZES):
+            self._cache.extend(counts)
+            output = self._runner(span)(
+                torch.tensor([[*row, *[0] * (span - len(row))] for row in tokens], device=self.device),
                 cache=self._cache,
                 use_cache=True,
                 logits_to_keep=0 if wanted is None else torch.tensor(wanted, device=self.device),
@@ -141,6 +141,11 @@ class CachedModel(LanguageModel):
         else:
             picked = [logits[row, : counts[row]] for row in rows]
         return Reading(logits=picked, features=_features(output, layers, counts) if layers else None)
+
+    def _pass(self, span: int) -> str:
+        return (
+            f"a pass of {span} tokens in each of {len(self.lengths)} texts, the longest with {max(self.lengths)} cached"
+        )
 
     def _runner(self, span: int) -> Any:
         """The model, or its compiled form for a pass over few tokens; the first pass makes the cache, as it is."""

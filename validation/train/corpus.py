@@ -26,6 +26,8 @@ from validation.train.text import Text, Writing, seed_prompts, write_texts
 
 Report = Callable[[str, float], None]
 
+PASS = 8  # most texts whose hidden states are held at once
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shard:
@@ -105,7 +107,7 @@ def make_corpus(
     done, told = 0, report or (lambda title, fraction: None)
     while done < writing.tokens or len(shards) < 2:
         texts = _texts(folder, loaded, writing, len(shards), told)
-        columns = _features(folder, loaded, texts, layers, len(shards), told)
+        columns = _features(folder, loaded, texts, layers, len(shards), writing.rows, told)
         shards.append(Shard(texts=texts, columns=columns, usable=range(len(texts))))
         done += sum(len(text.tokens) for text in texts)
         told("corpus", min(1.0, done / writing.tokens))
@@ -153,11 +155,12 @@ def _texts(folder: Path, loaded: Loaded, writing: Writing, number: int, report: 
 
 
 def _features(
-    folder: Path, loaded: Loaded, texts: Sequence[Text], layers: Sequence[int], number: int, report: Report
+    folder: Path, loaded: Loaded, texts: Sequence[Text], layers: Sequence[int], number: int, rows: int, report: Report
 ) -> dict[str, Tensor]:
     path = folder / f"features-{number:04d}.safetensors"
     if not path.exists() or not {f"layer.{layer}" for layer in layers} <= set(columns := open_tensors(path)):
-        made = collect(loaded.model, texts, layers=layers, report=partial(report, f"reading shard {number + 1}"))
+        told = partial(report, f"reading shard {number + 1}")
+        made = collect(loaded.model, texts, layers=layers, rows=min(PASS, rows), report=told)
         write_whole(path, save(made))
         columns = open_tensors(path)
     if len(columns["best"]) != sum(len(text.tokens) for text in texts):

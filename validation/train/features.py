@@ -9,14 +9,19 @@ import torch
 from torch import Tensor
 
 from specsim.errors import InputError
+from validation.memory import enough_memory
 from validation.train.text import Text
 
-ROWS = 8  # texts of a pass
 CHUNK = 512  # tokens whose full logits are held at once
 
 
 def collect(
-    model: Any, texts: Sequence[Text], *, layers: Sequence[int], report: Callable[[float], None] | None = None
+    model: Any,
+    texts: Sequence[Text],
+    *,
+    layers: Sequence[int],
+    rows: int,
+    report: Callable[[float], None] | None = None,
 ) -> dict[str, Tensor]:
     """Run the target over `texts` once.
 
@@ -28,6 +33,8 @@ def collect(
         All but each text's last token is of use later; all are read.
     layers
         Indices into its hidden states: 0 the embeddings, L what follows the final norm.
+    rows
+        Texts of a pass [1].
     report
         Told the fraction done.
 
@@ -51,15 +58,17 @@ def collect(
     found: dict[int, dict[str, Tensor]] = {}
     weight = model.get_output_embeddings().weight.float()
     mass = torch.zeros(len(weight))
-    for start in range(0, len(order), ROWS):
-        places = order[start : start + ROWS]
-        for place, hidden in zip(places, _hidden(model, [texts[p] for p in places], wanted), strict=True):
+    for start in range(0, len(order), rows):
+        places = order[start : start + rows]
+        with enough_memory(f"the hidden states of {len(places)} texts", lower="rows or the tokens of a text"):
+            states = _hidden(model, [texts[place] for place in places], wanted)
+        for place, hidden in zip(places, states, strict=True):
             kept = {f"layer.{layer}": state.bfloat16().cpu() for layer, state in zip(wanted, hidden, strict=True)}
             log_total, best, shares = _law(kept[f"layer.{last}"].to(weight.device), weight, texts[place].prompt)
             found[place] = kept | {"log_total": log_total, "best": best}
             mass += shares
         if report is not None:
-            report(min(1.0, (start + ROWS) / len(order)))
+            report(min(1.0, (start + rows) / len(order)))
     columns = {name: torch.cat([found[place][name] for place in range(len(texts))]) for name in found[0]}
     return columns | {"mass": mass}
 
