@@ -39,37 +39,33 @@ class DraftStep:
     -----
     seconds = fixed + layers (layer + context cached): embedding, norm, head and the way of the logits to the host do
     not shrink with the layers. Fitted to early exits, it has to hold for other depths, other contexts, and for layers
-    left out in between. The fault is to forget that drafters are smaller: a step at the price of the target's.
+    left out in between. Which steps are fitted to is fixed beforehand; all are timed in turn, so that a machine that
+    changes its speed does so for all of them. The fault is to forget that drafters are smaller: a step at the price of
+    the target's.
     """
 
     name: ClassVar[str] = "draft_step"
 
     def run(self, settings: Settings) -> ClaimResult:
-        """Time steps of some depths, fit, state what others take, and time those."""
+        """Time all steps in turn, fit to those of some depths, and compare what that says of the others."""
         from validation.claims.speculation import open_target, planted
 
         loaded = open_target(settings, is_timed=True)
         total = int(loaded.model.config.get_text_config(decoder=True).num_hidden_layers)
         device = loaded.model.device.type
         fitted_layers, held_out_layers = depths(total)
-        seen, drift = _timed(
-            loaded.model,
-            [Step("early exit", layers, context) for layers in fitted_layers for context in FITTED_CONTEXTS[device]],
-            settings,
-            lambda fraction: settings.progress(fraction / 2),
-        )
-        found = fit(_features(list(seen)), np.array(list(seen.values())))
-        measured, _ = _timed(
-            loaded.model,
-            [
-                Step(kind, layers, context)
-                for kind in KINDS
-                for layers in held_out_layers
-                for context in HELD_OUT_CONTEXTS[device]
-            ],
-            settings,
-            lambda fraction: settings.progress((1 + fraction) / 2),
-        )
+        fitted = [
+            Step("early exit", layers, context) for layers in fitted_layers for context in FITTED_CONTEXTS[device]
+        ]
+        held_out = [
+            Step(kind, layers, context)
+            for kind in KINDS
+            for layers in held_out_layers
+            for context in HELD_OUT_CONTEXTS[device]
+        ]
+        seconds, drift = _timed(loaded.model, [*fitted, *held_out], settings)
+        seen, measured = ({step: seconds[step] for step in steps} for steps in (fitted, held_out))
+        found = fit(_features(fitted), np.array(list(seen.values())))
         foretold = dict(zip(measured, (_features(list(measured)) @ found.coefficients).tolist(), strict=True))
         rows = list(_rows(foretold, measured, lambda value: found.interval(value, also=drift), _repeats(settings)))
         whole = float(np.mean([seconds for step, seconds in seen.items() if step.layers == total]))
@@ -112,15 +108,13 @@ def _features(steps: Sequence[Step]) -> Any:
     return np.array([(1, step.layers, step.layers * step.context) for step in steps], dtype=np.float64)
 
 
-def _timed(
-    hf_model: Any, steps: Sequence[Step], settings: Settings, progress: Callable[[float], None]
-) -> tuple[dict[Step, float], float]:
+def _timed(hf_model: Any, steps: Sequence[Step], settings: Settings) -> tuple[dict[Step, float], float]:
     """Median seconds of every step, and how far the machine wandered."""
     actions = {}
     for step in steps:
         model, text = prefilled(_drafter(hf_model, step), batch=1, context=step.context, seed=settings.seed)
         actions[step] = reader(model, text[:1], batch=1, context=step.context)
-    return timed(actions, repeats=_repeats(settings), seed=settings.seed, progress=progress)
+    return timed(actions, repeats=_repeats(settings), seed=settings.seed, progress=settings.progress)
 
 
 def _drafter(hf_model: Any, step: Step) -> Any:
