@@ -1,5 +1,6 @@
 """Heads: one forward code for training and drafting, files that come back the same, and refusals."""
 
+import copy
 import json
 from functools import cache
 
@@ -9,10 +10,12 @@ from safetensors.torch import load_file, save_file
 
 from specsim.errors import InputError
 from validation.decoder.cache import RaggedCache
+from validation.decoder.load import load
 from validation.decoder.masks import layout
 from validation.decoder.tiny import tiny_model
 from validation.heads import HEADS, Setup
-from validation.heads.files import about_head, fingerprint, load_head, save_head
+from validation.heads.distilled import as_model
+from validation.heads.files import about_head, fingerprint, load_head, save_head, write_model
 from validation.heads.parts import Sizes, Where
 from validation.train.batches import Batch
 from validation.train.rollout import play
@@ -158,7 +161,7 @@ def test_shapes(name):
         assert head.logits(step.state).shape == (2, 6, DRAFTS)
         assert step.places[0].tolist() == [start + 1 + depth for start in range(6)]
     assert head.passes(0) == 0
-    assert head.passes(DEPTH) == (DEPTH if name in ("eagle", "eagle3", "mtp", "hydra") else 1)
+    assert head.passes(DEPTH) == (DEPTH if name in ("distilled", "eagle", "eagle3", "mtp", "hydra") else 1)
 
 
 def test_nodes_of_a_tree_start_from_their_parents():
@@ -282,3 +285,55 @@ def test_wrong_options_are_refused(options, what):
 def test_wrong_setups_are_refused(drafts, depth, what):
     with pytest.raises(InputError, match=what):
         Setup(sizes=Sizes.of(target().config), drafts=drafts, depth=depth)
+
+
+# a model of its own
+
+
+def distilled(seed=1):
+    head = make_head("distilled", seed=seed, layers=2)
+    head.vocabulary.copy_(torch.arange(DRAFTS) * 4)
+    return head.attach(target())
+
+
+def test_a_distilled_head_starts_as_layers_of_its_target():
+    head = HEADS["distilled"](Setup(sizes=Sizes.of(target().config), drafts=DRAFTS, depth=DEPTH, options={"layers": 2}))
+    head.start_from(target())
+    for mine, theirs in ((0, 0), (1, 3)):
+        for name, weight in target().model.layers[theirs].state_dict().items():
+            assert torch.equal(head.stack.layers[mine].state_dict()[name], weight)
+    assert torch.equal(head.norm.weight, target().model.norm.weight)
+
+
+def test_layers_of_another_shape_are_not_taken():
+    sizes = Sizes.of(target().config)._replace(intermediate=96)
+    head = HEADS["distilled"](Setup(sizes=sizes, drafts=DRAFTS, depth=DEPTH, options={"layers": 2}))
+    before = {name: weight.clone() for name, weight in head.state_dict().items()}
+    head.start_from(target())
+    assert all(torch.equal(weight, before[name]) for name, weight in head.state_dict().items())
+
+
+def test_a_distilled_head_is_an_ordinary_model(tmp_path):
+    """The folder loads like any model, and says of its whole vocabulary what the head says of the reduced one."""
+    head, (model, tokenizer) = distilled(), tiny_model()
+    path = save_head(head, tmp_path / "distilled.safetensors", target=fingerprint(model, "tiny"), training={})
+    loaded = load(write_model(path, model, tokenizer))
+    tokens = torch.tensor([[5, 9, 200, 31, 7]])
+    kept = load_head(path, model)
+    where = Where(torch.arange(5)[None])
+    said = kept.logits(kept.open(tokens, kept.read(tokens, torch.zeros(1, 5, 64), where)))
+    with torch.no_grad():
+        whole = loaded.model(tokens).logits[..., kept.vocabulary]
+    torch.testing.assert_close(whole, said, rtol=1e-4, atol=1e-4)
+    assert loaded.model.config.num_hidden_layers == 2
+
+
+def test_other_heads_and_targets_are_no_models(tmp_path):
+    model, tokenizer = tiny_model()
+    path = save_head(make_head("eagle"), tmp_path / "eagle.safetensors", target=fingerprint(model, "t"), training={})
+    with pytest.raises(InputError, match="must hold a distilled head to make a model of, got eagle"):
+        write_model(path, model, tokenizer)
+    other = copy.deepcopy(model)
+    other.config.model_type = "gpt2"
+    with pytest.raises(InputError, match="target must be a Llama to make a model of distilled layers, got gpt2"):
+        as_model(distilled(), other)

@@ -19,6 +19,7 @@ from specsim.files import ready_folder
 from specsim.units import percent
 
 if TYPE_CHECKING:
+    from validation.decoder.load import Loaded
     from validation.train.recipe import Recipe
     from validation.train.trainer import Trained
 
@@ -36,6 +37,7 @@ ASSUMPTIONS = (
 @click.option("--minutes", type=float, help="Budget of a head; the recipe's by default.")
 @click.option("--steps", type=int, help="Steps of a head, instead of a budget.")
 @click.option("--tokens", type=int, default=150_000, show_default=True, help="Text to learn from and to hold out.")
+@click.option("--rows", type=click.IntRange(min=1), default=32, show_default=True, help="Texts written side by side.")
 @click.option("--loss", help="ce, kl, reverse_kl, tv, lk_nla or lk_hybrid; the recipe's by default.")
 @click.option("--recipe", "file", type=click.Path(dir_okay=False), help="A TOML file instead of the head's own.")
 @click.option("--resume", is_flag=True, help="Go on from checkpoints; heads that are done stay.")
@@ -50,6 +52,7 @@ def train(
     minutes: float | None,
     steps: int | None,
     tokens: int,
+    rows: int,
     loss: str | None,
     file: str | None,
     resume: bool,
@@ -78,7 +81,7 @@ def train(
     recipes = [recipe(file or each, device=kind).with_loss(loss) for each in names]
     if minutes is not None:
         recipes = [replace(each, minutes=minutes) for each in recipes]
-    writing = Writing(tokens=tokens, seed=seed)
+    writing = Writing(tokens=tokens, rows=rows, seed=seed)
     last = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
     layers = sorted({layer for each in HEADS.values() for layer in each.feature_layers(last)})
     with _screen() as screen:
@@ -87,8 +90,10 @@ def train(
         )
         options = {"out": out, "seed": seed, "steps": steps, "resume": resume}
         done, failed = _trained(loaded.model, corpus, recipes, screen, keep_going=name == "all", **options)
+        if "distilled" in done:
+            _write_model(done["distilled"].path, loaded, screen)
     rows = [{"head": key, **_row(value)} for key, value in done.items()]
-    inputs = {"name": name, "model": model, "device": device, "tokens": tokens, "loss": loss, **options}
+    inputs = {"name": name, "model": model, "device": device, "tokens": tokens, "rows": rows, "loss": loss, **options}
     result = {"target": corpus.target, "tokens": corpus.tokens, "heads": rows, "failed": failed}
     outcome = envelope("validate train", inputs=inputs, result=result, assumptions=ASSUMPTIONS)
     notice = [loaded.notice] if loaded.notice else []
@@ -116,6 +121,16 @@ def _trained(
             continue
         screen.line(f"{recipe.head}: {_rates(done[recipe.head].held_out)}; {done[recipe.head].path}")
     return done, failed
+
+
+def _write_model(path: Path, loaded: Loaded, screen: _Screen) -> None:
+    """The distilled head as a model of its own, where the target is of a kind that allows it."""
+    from validation.heads.files import write_model
+
+    try:
+        screen.line(f"distilled: as a model for any decoder in {write_model(path, loaded.model, loaded.tokenizer)}")
+    except InputError as error:
+        screen.line(f"distilled: {error}")
 
 
 def _row(trained: Trained) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from safetensors.torch import save
 from specsim import checks
 from specsim.errors import InputError
 from specsim.files import write_whole
-from validation.decoder.pretrained import one_line
+from validation.decoder.pretrained import one_line, silence
 from validation.heads import HEADS, Head, Setup
+from validation.heads.distilled import Distilled, as_model
 from validation.heads.parts import Sizes
 
 ENTRY = "specsim.head"
@@ -118,6 +119,24 @@ def load_head(path: str | Path, model: Any, *, dtype: torch.dtype | None = None)
         raise InputError(f"{path} must hold the weights of a head {kind.name}: {one_line(error)}") from error
     head.to(device=model.device, dtype=dtype or model.dtype)
     return head.attach(model).eval()
+
+
+def write_model(path: str | Path, target: Any, tokenizer: Any) -> Path:
+    """An ordinary model out of a distilled head, for any decoder: the folder PATH without its suffix.
+
+    Raises
+    ------
+    InputError
+        A file that holds another head, or a target that is no Llama.
+    """
+    head = load_head(path, target)
+    if not isinstance(head, Distilled):
+        raise InputError(f"{path} must hold a distilled head to make a model of, got {head.name}")
+    folder = Path(path).with_suffix("")
+    with silence():
+        as_model(head, target).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return folder
 
 
 def _opened(path: str | Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

@@ -152,6 +152,9 @@ class Head(nn.Module, ABC):
         self.draft_index[self.vocabulary] = torch.arange(self.setup.drafts, device=like)
         return self
 
+    def start_from(self, model: Any) -> None:
+        """Take weights of the target to start training from, where that helps; random ones otherwise."""
+
     @property
     def dtype(self) -> torch.dtype:
         """Of the weights."""

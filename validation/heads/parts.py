@@ -104,6 +104,15 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(LlamaDecoderLayer(config, layer_idx=index) for index in range(layers))
         self._rotary = [LlamaRotaryEmbedding(config=config)]  # in a list, so that no cast rounds its frequencies
 
+    def copy_layers(self, model: Any) -> bool:
+        """Take every weight from layers of a target, the last one among them; False where its layers are others."""
+        theirs = model.get_decoder().layers
+        if _shapes(self.layers[0]) != _shapes(theirs[0]):
+            return False
+        for layer, index in zip(self.layers, _evenly(len(theirs), count=len(self.layers)), strict=True):
+            layer.load_state_dict(theirs[index].state_dict())
+        return True
+
     def rotary(self, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines (B, n, head size) of positions (B, n), in the type of `hidden`."""
         cos, sin = self._rotary[0](hidden, position_ids=positions)
@@ -132,6 +141,15 @@ class Stack(nn.Module):
             values = attention.v_proj(context).view(shape).transpose(1, 2)
             _, keys = apply_rotary_pos_emb(keys, keys, cos, sin)
             where.cache.update(keys, values, index)
+
+
+def _shapes(module: nn.Module) -> dict[str, torch.Size]:
+    return {name: weight.shape for name, weight in module.state_dict().items()}
+
+
+def _evenly(layers: int, *, count: int) -> list[int]:
+    """Indices of `count` layers from the first to the last; the last one alone."""
+    return [round((layers - 1) * place / (count - 1)) for place in range(count)] if count > 1 else [layers - 1]
 
 
 def norm(sizes: Sizes) -> nn.Module:
