@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from validation.decoder.pretrained import one_line
 ENTRY = "specsim.checkpoint"
 
 
-def write_checkpoint(path: Path, head: nn.Module, optimizer: Optimizer, *, about: Mapping[str, Any]) -> None:
+def write_checkpoint(path: Path, head: nn.Module, optimizers: Sequence[Optimizer], *, about: Mapping[str, Any]) -> None:
     """Write weights and moments in full precision, and `about` as JSON, whole or not at all."""
     tensors = {f"head.{name}": tensor.contiguous() for name, tensor in head.state_dict().items()}
-    for place, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{place}.{name}": value.contiguous() for name, value in state.items()}
+    for index, optimizer in enumerate(optimizers):
+        for place, state in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{place}.{name}": value.contiguous() for name, value in state.items()}
     write_whole(path, save(tensors, metadata={ENTRY: json.dumps(about)}))
 
 
@@ -39,7 +40,7 @@ def read_about(path: Path) -> dict[str, Any]:
         return dict(json.loads(file.metadata()[ENTRY]))
 
 
-def restore(path: Path, head: nn.Module, optimizer: Optimizer) -> None:
+def restore(path: Path, head: nn.Module, optimizers: Sequence[Optimizer]) -> None:
     """Bring weights and moments back.
 
     Raises
@@ -49,15 +50,15 @@ def restore(path: Path, head: nn.Module, optimizer: Optimizer) -> None:
     """
     with _opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-    state: dict[int, dict[str, Any]] = {}
+    states: list[dict[int, dict[str, Any]]] = [{} for _ in optimizers]
     for name, tensor in tensors.items():
-        kind, _, rest = name.partition(".")
-        if kind == "optimizer":
-            place, _, moment = rest.partition(".")
-            state.setdefault(int(place), {})[moment] = tensor
+        if name.startswith("optimizer."):
+            _, index, place, moment = name.split(".")
+            states[int(index)].setdefault(int(place), {})[moment] = tensor
     try:
         head.load_state_dict({name[5:]: tensor for name, tensor in tensors.items() if name.startswith("head.")})
-        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+        for optimizer, state in zip(optimizers, states, strict=True):
+            optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     except (RuntimeError, ValueError) as error:
         raise InputError(f"{path} must be of the same head: {one_line(error)}") from error
 

@@ -17,7 +17,7 @@ from validation.train.losses import DEPTH_WEIGHTS, LOSSES, depth_weights, overla
 from validation.train.rollout import drawn_starts, play
 
 OTHER_TERMS = ("confidence", "feature")
-CHUNK = {"cpu": 256, "cuda": 8192}  # nodes whose laws are held at once: what fits a cache, or keeps a GPU busy
+CHUNK = {"cpu": 512, "cuda": 8192}  # nodes whose laws are held at once: what fits a cache, or keeps a GPU busy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,6 +13,7 @@ from specsim import checks
 from specsim.errors import InputError
 from validation.heads import HEADS
 from validation.train.objective import Objective
+from validation.train.optimizers import OPTIMIZERS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,8 +34,10 @@ class Recipe:
         Tokens of the draft vocabulary [1].
     batch_tokens
         Most tokens of a step [1].
+    optimizer
+        "adamw" or "muon", see `make_optimizers`.
     learning_rate, weight_decay
-        Of AdamW; the rate rises over `warm_up` steps and falls to a tenth along a cosine [1].
+        Of the optimizer; the rate rises over `warm_up` steps and falls to a tenth along a cosine [1].
     minutes
         Budget on two CPU cores; the number of steps follows from the time of the first ones [min].
     """
@@ -45,6 +48,7 @@ class Recipe:
     options: Mapping[str, int] = field(default_factory=dict)
     drafts: int = 8192
     batch_tokens: int = 2048
+    optimizer: str = "adamw"
     learning_rate: float = 2e-3
     weight_decay: float = 0.01
     warm_up: int = 20
@@ -55,6 +59,7 @@ class Recipe:
         checks.integer("depth", self.depth, low=1)
         checks.integer("drafts", self.drafts, low=2)
         checks.integer("batch_tokens", self.batch_tokens, low=1)
+        checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
         checks.positive("learning_rate", self.learning_rate)
         checks.non_negative("weight_decay", self.weight_decay)
         checks.integer("warm_up", self.warm_up, low=1)

@@ -121,7 +121,7 @@ def write_texts(
     -----
     A text ends with the token that ends texts, or after `writing.new_tokens`.
     """
-    model, rng = CachedModel(loaded.model), np.random.default_rng(seed)
+    model, rng = CachedModel(loaded.model, pack=True), np.random.default_rng(seed)
     sampled = [place < round(writing.sampled * len(prompts)) for place in range(len(prompts))]
     texts = [list(prompt) for prompt in prompts]
     model.begin(len(texts))

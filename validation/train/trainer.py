@@ -14,18 +14,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.optim import AdamW
 
 from specsim.errors import InputError
 from validation.heads import HEADS, Head, Setup
 from validation.heads.files import about_head, save_head
 from validation.heads.parts import Sizes
+from validation.memory import enough_memory
 from validation.timing import has_fast_bfloat16
 from validation.train.batches import Batch, every, plan, take
 from validation.train.checkpoint import read_about, restore, write_checkpoint
 from validation.train.corpus import Corpus
 from validation.train.held_out import HeldOut, measure
 from validation.train.objective import lower
+from validation.train.optimizers import make_optimizers
 from validation.train.recipe import Recipe
 from validation.train.vocabulary import coverage, draft_vocabulary
 
@@ -33,7 +34,6 @@ PROBE = range(3, 8)  # steps whose time says how many fit into the budget; the f
 SAVE_SECONDS = 60.0
 EVAL_STARTS = 48  # chains of a text that acceptance is measured from
 FLOOR = 0.1  # of the learning rate, where the cosine ends
-MOMENTS = (0.9, 0.95)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,7 +152,7 @@ def train(
 
 
 class _Run:
-    """A training under way: the head, its optimizer, and where they stand."""
+    """A training under way: the head, its optimizers, and where they stand."""
 
     def __init__(self, model: Any, corpus: Corpus, recipe: Recipe, *, out: Path, seed: int, steps: int | None) -> None:
         self.corpus, self.recipe, self.seed = corpus, recipe, seed
@@ -160,8 +160,12 @@ class _Run:
         self.checkpoint = out / f"{recipe.head}.checkpoint.safetensors"
         self.device = model.device.type
         self.head = new_head(model, corpus, recipe, seed=seed)
-        options = {"lr": recipe.learning_rate, "betas": MOMENTS, "weight_decay": recipe.weight_decay}
-        self.optimizer = AdamW(self.head.parameters(), fused=True, **options)
+        self.optimizers = make_optimizers(
+            self.head,
+            name=recipe.optimizer,
+            learning_rate=recipe.learning_rate,
+            weight_decay=recipe.weight_decay,
+        )
         self.alphas = torch.full((recipe.objective.depth,), 0.5)
         self.step, self.total, self.seconds = 0, steps or 0, 0.0
         self.started = self.saved = perf_counter()
@@ -177,12 +181,13 @@ class _Run:
         """One step; the loss."""
         began = perf_counter()
         batch = self._batch(self.step)
-        for group in self.optimizer.param_groups:
+        for group in (group for each in self.optimizers for group in each.param_groups):
             group["lr"] = self.recipe.learning_rate * self._rate()
         generator = torch.Generator().manual_seed(_stream(self.seed, self.step))
         self.head.train()
-        self.optimizer.zero_grad()
-        with autocast(self.device):
+        self.head.zero_grad()
+        task = f"a training step of {self.recipe.head} over {batch.tokens.numel()} tokens"
+        with autocast(self.device), enough_memory(task, lower="batch_tokens of the recipe, or the tokens of a text"):
             scored = lower(self.head, batch, self.recipe.objective, alphas=self.alphas, generator=generator)
         loss = scored.loss
         if not math.isfinite(loss):
@@ -191,7 +196,8 @@ class _Run:
                 f"now {self.recipe.learning_rate:g}"
             )
         torch.nn.utils.clip_grad_norm_(self.head.parameters(), 1.0)
-        self.optimizer.step()
+        for optimizer in self.optimizers:
+            optimizer.step()
         self.alphas = 0.95 * self.alphas + 0.05 * scored.alphas
         self.step += 1
         self._plan_steps(perf_counter() - began)
@@ -207,7 +213,7 @@ class _Run:
         """Write the checkpoint."""
         self.seconds, self.started = self._elapsed(), perf_counter()
         about = {"key": self.key(), "step": self.step, "total": self.total, "seconds": self.seconds}
-        write_checkpoint(self.checkpoint, self.head, self.optimizer, about=about | {"alphas": self.alphas.tolist()})
+        write_checkpoint(self.checkpoint, self.head, self.optimizers, about=about | {"alphas": self.alphas.tolist()})
         self.saved = perf_counter()
 
     def restore(self) -> None:
@@ -219,7 +225,7 @@ class _Run:
                     f"{name} must be that of the checkpoint {self.checkpoint}, {about['key'][name]}, got {value}; "
                     "remove the file to start anew"
                 )
-        restore(self.checkpoint, self.head, self.optimizer)
+        restore(self.checkpoint, self.head, self.optimizers)
         self.step, self.seconds = about["step"], about["seconds"]
         self.total = self.total or about["total"]
         self.alphas = torch.tensor(about["alphas"])
@@ -296,6 +302,7 @@ def new_head(model: Any, corpus: Corpus, recipe: Recipe, *, seed: int) -> Head:
         torch.manual_seed(seed)
         head = HEADS[recipe.head](setup)
     head.vocabulary.copy_(vocabulary)
+    head.start_from(model)
     return head.to(model.device).attach(model)
 
 
