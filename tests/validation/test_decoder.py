@@ -11,12 +11,14 @@ from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralFo
 from specsim.distributions import Sampling, sample
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
+from specsim.topology import Topology
 from specsim.verifiers import CoupledNoise, Gumbel, Rejection, Verification
 from validation.decoder.early_exit import early_exit
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
 from validation.decoder.packed import packed
 from validation.decoder.proposers import ModelProposer, NgramProposer
+from validation.decoder.proposers.quantised import quantise
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Text
 from validation.decoder.tiny import tiny_model
@@ -458,6 +460,37 @@ def test_a_packed_model_speculates_like_the_plain_one(tiny):
     proposer = ModelProposer(CachedModel(early_exit(tiny, layers=3), pack=True))
     fast = decode(CachedModel(tiny, pack=True), proposer, PROMPT, gamma=3, max_tokens=32, sampling=GREEDY)
     assert fast.tokens == plain.tokens
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_packed_passes_over_ragged_batches_and_trees_are_the_plain_ones(bias):
+    """Grouped heads, masks of every row, biases of joined products: the same logits as the model's own layers."""
+    config = LlamaConfig(**tiny_model()[0].config.to_dict() | {"attention_bias": bias, "mlp_bias": bias})
+    torch.manual_seed(5)
+    model = LlamaForCausalLM(config)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    tree = Topology(parents=(-1, -1, 0, 1))
+    found = []
+    for pack in (False, True):
+        reader = CachedModel(model, pack=pack)
+        reader.begin(2)
+        first = reader.read([PROMPT[:5], PROMPT[:3]])
+        second = reader.read([[1, 2, 3, 4, 5], [6, 7]], trees=[tree, None])
+        found.append([*first.logits, *second.logits])
+    for plain, fast in zip(*found, strict=True):
+        np.testing.assert_allclose(fast, plain, rtol=0, atol=2e-4 * np.abs(plain).max())
+
+
+def test_models_that_share_layers_share_packed_copies(tiny):
+    whole, first = packed(tiny), packed(early_exit(tiny, layers=2))
+    assert whole.model.layers[1].self_attn is first.model.layers[1].self_attn
+
+
+def test_quantised_products_stay_what_they_are(tiny):
+    model = quantise(tiny, bits=8)
+    ids = torch.tensor([PROMPT[:7]])
+    torch.testing.assert_close(packed(model)(ids).logits, model(ids).logits, rtol=0, atol=1e-4)
 
 
 def test_weights_of_several_kinds_are_left_as_they_are():

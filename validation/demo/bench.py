@@ -107,7 +107,7 @@ def _independent(loaded: Loaded, settings: DemoSettings) -> ModelProposer:
     if settings.drafter is None:
         return ModelProposer(CachedModel(copy.deepcopy(loaded.model).to(torch.bfloat16), pack=True), name=COPY)
     drafter = load(settings.drafter, dtype=settings.dtype, device=settings.device)
-    return ModelProposer(CachedModel(drafter.model), name=f"drafter {Path(drafter.name).name}")
+    return ModelProposer(CachedModel(drafter.model, pack=True), name=f"drafter {Path(drafter.name).name}")
 
 
 def early_exit_layers(loaded: Loaded) -> int:

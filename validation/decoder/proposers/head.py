@@ -18,6 +18,7 @@ from validation.decoder.cache import RaggedCache
 from validation.decoder.language_model import Logits, check_logits
 from validation.decoder.load import Loaded
 from validation.decoder.masks import layout
+from validation.decoder.packed import packed
 from validation.decoder.proposers.protocol import Draft, Proposer
 from validation.decoder.text import Text
 from validation.heads import DSpark, Head, State
@@ -55,7 +56,7 @@ class HeadProposer(Proposer):
         self.name = head.name
         self.vocabulary_size = head.setup.sizes.vocabulary
         self.feature_layers = head.feature_layers(head.setup.sizes.layers)
-        self.head = head
+        self.head = packed(head)
         self._argmax = argmax
         self._min_confidence = min_confidence
         self._ids = head.vocabulary.cpu().numpy()
@@ -155,7 +156,7 @@ class HeadProposer(Proposer):
         width, device = max(counts), self.head.vocabulary.device
         tokens = torch.zeros((len(texts), width), dtype=torch.int64, device=device)
         like = next(new for fresh in self._fresh for new in fresh)
-        features = torch.zeros((len(texts), width, like.shape[-1]), dtype=self.head.dtype, device=device)
+        features = torch.zeros((len(texts), width, like.shape[-1]), dtype=self.head.embedding.dtype, device=device)
         for row, (text, fresh, count) in enumerate(zip(texts, self._fresh, counts, strict=True)):
             if count:
                 start = self._read[row] + 1

@@ -14,9 +14,10 @@ Drafter = Loaded | str | Path
 def drafter_model(loaded: Loaded, drafter: Drafter) -> CachedModel:
     """A drafter that reads texts: one that was loaded, or a folder, GGUF file or hub name, loaded like the target."""
     if isinstance(drafter, Loaded):
-        return CachedModel(drafter.model)
+        return CachedModel(drafter.model, pack=True)
     target = loaded.model
-    return CachedModel(load(drafter, dtype=str(target.dtype).removeprefix("torch."), device=target.device.type).model)
+    found = load(drafter, dtype=str(target.dtype).removeprefix("torch."), device=target.device.type)
+    return CachedModel(found.model, pack=True)
 
 
 def build(loaded: Loaded, *, drafter: Drafter, argmax: bool = False) -> ModelProposer:

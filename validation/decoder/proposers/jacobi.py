@@ -89,4 +89,4 @@ def filler(text: Text, count: int) -> list[int]:
 
 def build(loaded: Loaded, *, iterations: int = 1) -> JacobiProposer:
     """Over the target's own weights."""
-    return JacobiProposer(CachedModel(loaded.model), iterations=iterations)
+    return JacobiProposer(CachedModel(loaded.model, pack=True), iterations=iterations)

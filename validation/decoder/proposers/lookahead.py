@@ -136,4 +136,4 @@ class _Pool:
 
 def build(loaded: Loaded, **options: int) -> LookaheadProposer:
     """Over the target's own weights, with options as `LookaheadProposer` takes them."""
-    return LookaheadProposer(CachedModel(loaded.model), **options)
+    return LookaheadProposer(CachedModel(loaded.model, pack=True), **options)
