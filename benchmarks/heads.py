@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 import click
@@ -20,10 +20,12 @@ from validation.decoder.proposers.head_tree import HeadTreeProposer
 from validation.demo.prompts import prompts
 from validation.heads.files import load_head
 from validation.timing import pin_threads
+from validation.train.text import Writing, seed_prompts
 
 NOTES = (
     "same texts, same number of new tokens, batch 1, interleaved; above 1 is a speedup over plain decoding here",
-    "prompts are the demo's, none of which any head was trained on; every repeat draws with seeds of its own",
+    "no head was trained on these prompts; held-out ones are of the kinds that its training text answers",
+    "texts go on beyond their end; every repeat draws with seeds of its own",
 )
 
 
@@ -35,7 +37,8 @@ NOTES = (
 @click.option(
     "--tree", "trees", type=click.IntRange(min=1), multiple=True, help="Nodes of a dynamic tree, besides chains."
 )
-@click.option("--prompts", "texts", type=click.IntRange(min=1), default=8, show_default=True)
+@click.option("--prompts", "source", type=click.Choice(["held-out", "demo"]), default="held-out", show_default=True)
+@click.option("--texts", type=click.IntRange(min=1), default=8, show_default=True)
 @click.option("--tokens", type=click.IntRange(min=2), default=64, show_default=True, help="New tokens of a text.")
 @options
 def main(
@@ -44,6 +47,7 @@ def main(
     temperature: float,
     gammas: tuple[int, ...],
     trees: tuple[int, ...],
+    source: str,
     texts: int,
     tokens: int,
     repeats: int,
@@ -52,7 +56,7 @@ def main(
     """Tokens per second with each head over those of plain decoding, by how deep it drafts."""
     pin_threads()
     loaded = load(dtype=dtype)
-    asked = [loaded.prompt_tokens(prompt.text) for prompt in prompts(texts)]
+    asked = [loaded.prompt_tokens(message) for message in _messages(source, texts)]
     target, sampling = CachedModel(loaded.model, pack=True), Sampling(temperature=temperature)
     rounds: dict[str, list[RoundRecord]] = {}
 
@@ -80,9 +84,21 @@ def main(
     seconds = interleaved(tasks, repeats=repeats)
     ratios = [ratio(seconds, name=name, time_of="plain", over=name) for name in drafting]
     taus = {name: sum(one.committed for one in each) / len(each) for name, each in rounds.items()}
-    inputs = {"model": loaded.name, "dtype": dtype, "temperature": temperature, "tokens": tokens, "prompts": texts}
+    inputs = {"model": loaded.name, "dtype": dtype, "temperature": temperature, "tokens": tokens}
     notes = (*NOTES, *(f"{name}: {tau:.2f} tokens a round" for name, tau in taus.items()))
-    report("benchmarks.heads", ratios, inputs=inputs | {"repeats": repeats}, notes=notes, as_json=as_json)
+    report(
+        "benchmarks.heads",
+        ratios,
+        inputs=inputs | {"prompts": source, "texts": texts, "repeats": repeats},
+        notes=notes,
+        as_json=as_json,
+    )
+
+
+def _messages(source: str, count: int) -> list[str]:
+    if source == "demo":
+        return [prompt.text for prompt in prompts(count)]
+    return list(islice(seed_prompts(), min(count, Writing().rows)))  # the first shard, which is always held out
 
 
 if __name__ == "__main__":

@@ -26,9 +26,10 @@ from validation.train.checkpoint import read_about
 from validation.train.corpus import make_corpus
 from validation.train.held_out import measure
 from validation.train.objective import Objective, lower
+from validation.train.optimizers import OPTIMIZERS, make_optimizers
 from validation.train.recipe import Recipe, recipe
 from validation.train.rollout import play
-from validation.train.text import Writing, seed_prompts, write_texts
+from validation.train.text import Writing, prompt_kinds, seed_prompts, write_texts
 from validation.train.trainer import new_head, train
 from validation.train.vocabulary import coverage, draft_vocabulary
 
@@ -355,6 +356,28 @@ def test_training_lowers_the_loss_and_raises_acceptance(name, corpus, tmp_path):
     assert not list(tmp_path.glob("*checkpoint*"))
 
 
+@pytest.mark.parametrize("name", ["eagle", "dspark"])
+def test_muon_moves_matrices_and_adamw_the_rest(name, corpus, tmp_path):
+    the_recipe = small(name, objective=Objective(terms={"ce": 1.0}, depth=2), optimizer="muon")
+    head = new_head(loaded().model, corpus, the_recipe, seed=0)
+    adamw, muon = make_optimizers(head, name="muon", learning_rate=1e-3, weight_decay=0.0)
+    shared_out = [id(weight) for each in (adamw, muon) for group in each.param_groups for weight in group["params"]]
+    assert sorted(shared_out) == sorted(map(id, head.parameters()))
+    assert {weight.ndim for group in muon.param_groups for weight in group["params"]} == {2}
+    seen = []
+    fit(corpus, tmp_path, the_recipe, steps=30, report=seen.append)
+    assert np.mean([at.loss for at in seen[-5:]]) < seen[0].loss - 0.1
+
+
+def test_a_prompt_more_is_another_corpus(tmp_path, monkeypatch):
+    writing = Writing(tokens=60, new_tokens=2, rows=2)
+    for kinds in (prompt_kinds(), [{"templates": ["Say {}."], "subjects": ["hello", "good night"]}]):
+        monkeypatch.setattr("validation.train.text.prompt_kinds", lambda kinds=kinds: kinds)
+        monkeypatch.setattr("validation.train.corpus.prompt_kinds", lambda kinds=kinds: kinds)
+        make_corpus(loaded(), writing=writing, layers=(1,), cache=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_confidence_of_dspark_learns_the_acceptance(corpus, tmp_path):
     objective = Objective(terms={"ce": 0.1, "tv": 1.8, "confidence": 1.0}, depth=3, starts=10)
     trained = fit(corpus, tmp_path, small("dspark", objective=objective, options={"layers": 1, "rank": 8}), steps=40)
@@ -376,8 +399,10 @@ def weights_of(path):
     return {name: tensor.view(torch.uint8).tolist() for name, tensor in load_file(path).items()}
 
 
-def test_resumed_training_ends_with_the_same_bits(corpus, tmp_path):
-    the_recipe = small("eagle", objective=Objective(terms={"ce": 1.0}, depth=2, weights="gain", starts=5))
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_resumed_training_ends_with_the_same_bits(optimizer, corpus, tmp_path):
+    objective = Objective(terms={"ce": 1.0}, depth=2, weights="gain", starts=5)
+    the_recipe = small("eagle", objective=objective, optimizer=optimizer)
     whole = fit(corpus, tmp_path / "whole", the_recipe, steps=12)
 
     def interrupt(at):

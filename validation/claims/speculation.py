@@ -24,6 +24,7 @@ from validation.decoder.proposers import PROPOSERS
 from validation.decoder.tiny import tiny_model
 from validation.demo.bench import PLAIN, Bench, Run, Setting, decode_interleaved, rows
 from validation.demo.prompts import Prompt, prompts
+from validation.heads.shipped import shipped_head
 from validation.memory import enough_memory
 from validation.timing import pass_rows
 
@@ -158,7 +159,8 @@ def open_bench(loaded: Loaded, *, drafter: str | None, tokens: int) -> Bench:
     """Target, drafters and prompts: a lookup, the target's own layers, and the drafter asked for.
 
     That is an independent model or the file of a trained head. Where none was asked for it is a quantised copy of the
-    target, on a GPU the target with layers left out: 8 bits are for processors.
+    target, on a GPU the target with layers left out (8 bits are for processors), and the head that comes with this
+    package if it was trained for this target.
     """
     if drafter is not None and drafter.endswith(".safetensors"):
         third: tuple[str, dict[str, Any]] = ("head", {"path": drafter})
@@ -166,7 +168,10 @@ def open_bench(loaded: Loaded, *, drafter: str | None, tokens: int) -> Bench:
         third = ("independent", {"drafter": drafter})
     else:
         third = ("quantised" if loaded.model.device.type == "cpu" else "layer_skip", {})
-    made = [PROPOSERS[name](loaded, **options) for name, options in (("ngram", {}), ("early_exit", {}), third)]
+    own = None if drafter is not None else shipped_head(loaded.model)
+    fourth = [] if own is None else [("head", {"path": own})]
+    asked = [("ngram", {}), ("early_exit", {}), third, *fourth]
+    made = [PROPOSERS[name](loaded, **options) for name, options in asked]
     return Bench(
         target=CachedModel(loaded.model, pack=True),
         proposers={proposer.name: proposer for proposer in made},

@@ -16,10 +16,13 @@ from validation.decoder.load import Loaded, load
 from validation.decoder.loop import Decoding, decode
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
+from validation.decoder.proposers.head import HeadProposer
 from validation.demo.prompts import Prompt, prompts
 from validation.demo.settings import DemoSettings
+from validation.heads.files import load_head
+from validation.heads.shipped import shipped_head
 
-LOOKUP, EARLY_EXIT, COPY = "ngram", "early exit", "bfloat16 copy"
+LOOKUP, HEAD, EARLY_EXIT, COPY = "ngram", "eagle", "early exit", "bfloat16 copy"
 EARLY_EXIT_SHARE = 0.8
 """Share of the target's layers that the early exit runs: 24 of SmolLM2-135M's 30."""
 
@@ -80,14 +83,8 @@ class Run:
 
 
 def set_up(loaded: Loaded, settings: DemoSettings) -> Bench:
-    """The bench for a loaded model: lookup, early exit, and an independent model as drafters."""
-    proposers = (
-        NgramProposer(),
-        ModelProposer(
-            CachedModel(early_exit(loaded.model, layers=early_exit_layers(loaded)), pack=True), name=EARLY_EXIT
-        ),
-        _independent(loaded, settings),
-    )
+    """The bench of a model: lookup, a trained head or else an early exit, and an independent model as drafters."""
+    proposers = (NgramProposer(), _from_features(loaded), _independent(loaded, settings))
     return Bench(
         target=CachedModel(loaded.model, pack=True),
         proposers={proposer.name: proposer for proposer in proposers},
@@ -97,6 +94,15 @@ def set_up(loaded: Loaded, settings: DemoSettings) -> Bench:
         slow=frozenset({EARLY_EXIT}),
         eos_ids=loaded.eos_ids,
     )
+
+
+def _from_features(loaded: Loaded) -> Proposer:
+    """The head that comes with this package, where the target is the one that it was trained for."""
+    own = shipped_head(loaded.model)
+    if own is not None:
+        return HeadProposer(load_head(own, loaded.model))
+    shallow = early_exit(loaded.model, layers=early_exit_layers(loaded))
+    return ModelProposer(CachedModel(shallow, pack=True), name=EARLY_EXIT)
 
 
 def _independent(loaded: Loaded, settings: DemoSettings) -> ModelProposer:

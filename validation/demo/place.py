@@ -8,12 +8,12 @@ from typing import Any
 
 from specsim.calibrate import Calibration
 from specsim.catalog import Hardware, ModelShape, hardware, model
-from specsim.drafters import Drafter, ModelDrafter
+from specsim.drafters import Drafter, Eagle1, ModelDrafter, PlacedDrafter
 from specsim.memory import memory
 from specsim.roofline import Efficiency, Roofline
 from specsim.scenario import Scenario
 from specsim.speedup import best_gamma, crossover_batch, speedup, tokens_per_second
-from validation.demo.bench import EARLY_EXIT, EARLY_EXIT_SHARE, LOOKUP
+from validation.demo.bench import EARLY_EXIT, EARLY_EXIT_SHARE, HEAD, LOOKUP
 
 GPUS = ("H100-SXM", "H200-SXM")
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -21,8 +21,9 @@ CONTEXT = 1024
 MODEL = "Llama-3.1-8B"
 ASSUMPTION = (
     f"placement: acceptance as measured here on the demo's model carried over to {MODEL} at {CONTEXT} tokens of "
-    "context, up to the batch that fits into memory; the early exit runs the same share of layers; lookup takes the "
-    "host as long as here; expected passes follow laws fitted to measured kernels, with an assumed host time"
+    "context, up to the batch that fits into memory; the head is one layer of that model, an early exit the same share "
+    "of layers; lookup takes the host as long as here; expected passes follow laws fitted to measured kernels, with an "
+    "assumed host time"
 )
 
 
@@ -80,6 +81,8 @@ def _drafter(proposer: str, calibration: Calibration, target: Roofline) -> Draft
     """What the drafter is on a GPU; None for others: a bfloat16 copy is the target itself there."""
     if proposer == LOOKUP:
         return calibration.drafter
+    if proposer == HEAD:
+        return PlacedDrafter(method=Eagle1(), target=target.model, cost_of=lambda shape: replace(target, model=shape))
     if proposer == EARLY_EXIT:
         shallow = target.model.first_layers(round(EARLY_EXIT_SHARE * target.model.layers))
         return ModelDrafter(name=proposer, passes=replace(target, model=shallow))

@@ -22,7 +22,7 @@ from validation.decoder.load import Loaded
 from validation.decoder.pretrained import one_line
 from validation.heads.files import fingerprint
 from validation.train.features import collect
-from validation.train.text import Text, Writing, seed_prompts, write_texts
+from validation.train.text import Text, Writing, prompt_kinds, seed_prompts, write_texts
 
 Report = Callable[[str, float], None]
 
@@ -131,7 +131,7 @@ def _prompt(text: Text) -> tuple[int, ...]:
 
 def _folder_name(target: dict[str, Any], writing: Writing) -> str:
     settings = {key: value for key, value in dataclasses.asdict(writing).items() if key not in ("tokens", "held_out")}
-    digest = hashlib.sha256(json.dumps([target["sha256"], settings], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([target["sha256"], settings, prompt_kinds()], sort_keys=True).encode())
     plain = "".join(letter if letter.isalnum() else "-" for letter in Path(target["name"]).name)[:32].strip("-")
     return f"{plain}-{digest.hexdigest()[:12]}"
 

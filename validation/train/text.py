@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,12 @@ class Text:
     sampled: bool
 
 
+def prompt_kinds() -> list[dict[str, Any]]:
+    """Kinds of messages, each with the templates and subjects that every combination is made of."""
+    kinds = tomllib.loads(resources.files("validation.train").joinpath("prompts.toml").read_text())["kind"]
+    return list(kinds)
+
+
 def seed_prompts(seed: int = 0) -> Iterator[str]:
     """User messages without end, kinds taking turns, each message once before any comes again.
 
@@ -80,8 +87,9 @@ def seed_prompts(seed: int = 0) -> Iterator[str]:
     >>> len(set(islice(seed_prompts(), 500)))
     500
     """
-    kinds = tomllib.loads(resources.files("validation.train").joinpath("prompts.toml").read_text())["kind"]
-    pairs = [(template, subject) for kind in kinds for template in kind["templates"] for subject in kind["subjects"]]
+    pairs = [
+        (template, subject) for kind in prompt_kinds() for template in kind["templates"] for subject in kind["subjects"]
+    ]
     messages = [template.format(subject) for template, subject in pairs]
     rng = np.random.default_rng(seed)
     while True:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from specsim import checks
-from specsim.checks import FloatArray
+from specsim.checks import FloatArray, IntArray
 from specsim.distributions import Sampling
 from specsim.topology.layers import layers
 from validation.decoder.language_model import LanguageModel
@@ -61,14 +61,17 @@ class DynamicTreeProposer(BranchingProposer):
         return grown(text, depth=depth, nodes=self.nodes, top_k=self.top_k)
 
 
-def grown(text: Text, *, depth: int, nodes: int, top_k: int) -> Growth:
-    """The draft of the `nodes` best of a tree of `depth` layers, whoever says the laws."""
+def grown(text: Text, *, depth: int, nodes: int, top_k: int, ids: IntArray | None = None) -> Growth:
+    """The draft of the `nodes` best of a tree of `depth` layers, whoever says the laws.
+
+    Where laws are over a reduced vocabulary, `ids` (D,) are its tokens, and the paths asked for are of places in it.
+    """
     laws: dict[Path, FloatArray] = {}
     grown = layers(lambda paths: [laws[path] for path in paths], width=top_k)
     frontier: Sequence[Path] = [()]
-    drafted = 0
+    drafted, ends = 0, text.request.eos_ids
     for _ in range(depth):
-        going = [path for path in frontier if not path or path[-1] not in text.request.eos_ids]
+        going = [path for path in frontier if not ends & {*_tokens(path[-1:], ids)}]
         if not going:
             break
         laws = dict(zip(going, PLAIN.probabilities((yield going)), strict=True))
@@ -78,8 +81,12 @@ def grown(text: Text, *, depth: int, nodes: int, top_k: int) -> Growth:
         newest = sorted(range(drafted, len(pool.tokens)), key=lambda node: -pool.values[node])
         frontier = [pool.path(node) for node in newest[:top_k]]
         drafted = len(pool.tokens)
-    paths = [pool.path(node) for node in pool.best(nodes).tolist()]
-    return merged(paths, eos_ids=text.request.eos_ids).draft
+    paths = [_tokens(pool.path(node), ids) for node in pool.best(nodes).tolist()]
+    return merged(paths, eos_ids=ends).draft
+
+
+def _tokens(path: Path, ids: IntArray | None) -> Path:
+    return path if ids is None else tuple(ids[list(path)].tolist())
 
 
 def build(loaded: Loaded, *, drafter: Drafter, **options: int) -> DynamicTreeProposer:

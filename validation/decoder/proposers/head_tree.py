@@ -47,7 +47,7 @@ class HeadTreeProposer(HeadProposer):
 
     def _draft(self, texts: Sequence[Text], wanted: Sequence[int]) -> list[Draft]:
         growing = {
-            row: grown(texts[row], depth=depth, nodes=self.nodes, top_k=self.top_k)
+            row: grown(texts[row], depth=depth, nodes=self.nodes, top_k=self.top_k, ids=self._ids)
             for row, depth in enumerate(wanted)
             if depth
         }
@@ -59,7 +59,7 @@ class HeadTreeProposer(HeadProposer):
             before = dict(asked)
             for row, paths in before.items():
                 try:
-                    asked[row] = growing[row].send(self.everywhere(rows[row, : len(paths)]))
+                    asked[row] = growing[row].send(rows[row, : len(paths)])
                 except StopIteration as finished:
                     drafts[row] = finished.value
                     del asked[row]
@@ -76,7 +76,7 @@ class HeadTreeProposer(HeadProposer):
         for row, paths in asked.items():
             places = {path: place for place, path in enumerate(before[row])}
             nodes[row, : len(paths)] = torch.tensor([places[path[:-1]] for path in paths])
-            tokens[row, : len(paths)] = torch.tensor([path[-1] for path in paths])
+            tokens[row, : len(paths)] = self.head.vocabulary[[path[-1] for path in paths]]
         here = state.at(torch.arange(rows, device=device)[:, None], nodes)
         if not self.head.recurrent:
             return self.head.advance(tokens, here)
