@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import torch
@@ -29,14 +30,16 @@ NOTES = (
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="float32", show_default=True)
 @click.option("--gamma", type=click.IntRange(min=1), default=4, show_default=True)
 @click.option("--tokens", type=click.IntRange(min=1), default=48, show_default=True, help="New tokens of a text.")
+@click.option("--drafter", help="Folder or hub name of a draft model; by default the target's first twenty layers.")
 @click.option("--compiled", is_flag=True, help="Passes here go through torch.compile, which takes some minutes first.")
 @options
-def main(dtype: str, gamma: int, tokens: int, compiled: bool, repeats: int, as_json: bool) -> None:
+def main(dtype: str, gamma: int, tokens: int, drafter: str | None, compiled: bool, repeats: int, as_json: bool) -> None:
     """Seconds of a text with this decoder over those with transformers, and over plain decoding here."""
     pin_threads()
     loaded = load(dtype=dtype)
     layers = 2 * loaded.model.config.num_hidden_layers // 3
-    shallow = early_exit(loaded.model, layers=layers)
+    draft = early_exit(loaded.model, layers=layers) if drafter is None else load(drafter, dtype=dtype).model
+    name = f"{layers} layers" if drafter is None else Path(drafter).name
     prompts = [loaded.prompt_tokens(text) for text in PROMPTS]
     target = CachedModel(loaded.model, pack=True, compiled=compiled)
 
@@ -50,18 +53,16 @@ def main(dtype: str, gamma: int, tokens: int, compiled: bool, repeats: int, as_j
     tasks = {
         "generate": lambda: _generate(loaded, prompts, tokens=tokens),
         "plain here": here(None),
-        f"assisted generate, {layers} layers": lambda: _generate(
-            loaded, prompts, tokens=tokens, assistant=shallow, gamma=gamma
-        ),
-        f"here, {layers} layers": here(ModelProposer(CachedModel(shallow, pack=True, compiled=compiled))),
+        f"assisted generate, {name}": lambda: _generate(loaded, prompts, tokens=tokens, assistant=draft, gamma=gamma),
+        f"here, {name}": here(ModelProposer(CachedModel(draft, pack=True, compiled=compiled))),
         "assisted generate, lookup": lambda: _generate(loaded, prompts, tokens=tokens, prompt_lookup_num_tokens=gamma),
         "here, lookup": here(NgramProposer()),
     }
     seconds = interleaved(tasks, repeats=repeats)
     names = list(tasks)
     ratios = [ratio(seconds, name=ours, over=theirs) for theirs, ours in zip(names[::2], names[1::2], strict=True)]
-    inputs = {"model": loaded.name, "dtype": dtype, "gamma": gamma, "tokens": tokens, "compiled": compiled}
-    inputs |= {"repeats": repeats}
+    inputs = {"model": loaded.name, "dtype": dtype, "gamma": gamma, "tokens": tokens, "drafter": drafter}
+    inputs |= {"compiled": compiled, "repeats": repeats}
     report("benchmarks.decoding", ratios, inputs=inputs, notes=NOTES, as_json=as_json)
 
 

@@ -24,7 +24,7 @@ from validation.train.text import Writing, seed_prompts
 
 NOTES = (
     "same texts, same number of new tokens, batch 1, interleaved; above 1 is a speedup over plain decoding here",
-    "no head was trained on these prompts; held-out ones are of the kinds that its training text answers",
+    "held-out prompts are of the kinds that text of the default rows and seed answers; no such head saw any of them",
     "texts go on beyond their end; every repeat draws with seeds of its own",
 )
 
@@ -38,7 +38,7 @@ NOTES = (
     "--tree", "trees", type=click.IntRange(min=1), multiple=True, help="Nodes of a dynamic tree, besides chains."
 )
 @click.option("--prompts", "source", type=click.Choice(["held-out", "demo"]), default="held-out", show_default=True)
-@click.option("--texts", type=click.IntRange(min=1), default=8, show_default=True)
+@click.option("--texts", type=click.IntRange(min=1, max=Writing().rows), default=8, show_default=True)
 @click.option("--tokens", type=click.IntRange(min=2), default=64, show_default=True, help="New tokens of a text.")
 @options
 def main(
@@ -76,15 +76,16 @@ def main(
     for path in heads:
         head = load_head(path, loaded.model)
         chain = HeadProposer(head)
-        drafting |= {f"{path.stem}, gamma {gamma}": (chain, gamma) for gamma in gammas}
+        drafting |= {f"{path}, gamma {gamma}": (chain, gamma) for gamma in gammas}
         for nodes in trees:
             tree = HeadTreeProposer(head, nodes=nodes)
-            drafting |= {f"{path.stem}, tree of {nodes}, {gamma} deep": (tree, gamma) for gamma in gammas}
+            drafting |= {f"{path}, tree of {nodes}, {gamma} deep": (tree, gamma) for gamma in gammas}
     tasks = {"plain": task("plain", None, 0)} | {name: task(name, *how) for name, how in drafting.items()}
     seconds = interleaved(tasks, repeats=repeats)
     ratios = [ratio(seconds, name=name, time_of="plain", over=name) for name in drafting]
     taus = {name: sum(one.committed for one in each) / len(each) for name, each in rounds.items()}
-    inputs = {"model": loaded.name, "dtype": dtype, "temperature": temperature, "tokens": tokens}
+    inputs = {"model": loaded.name, "heads": [str(path) for path in heads], "gammas": gammas, "trees": trees}
+    inputs |= {"dtype": dtype, "temperature": temperature, "tokens": tokens}
     notes = (*NOTES, *(f"{name}: {tau:.2f} tokens a round" for name, tau in taus.items()))
     report(
         "benchmarks.heads",
@@ -98,7 +99,7 @@ def main(
 def _messages(source: str, count: int) -> list[str]:
     if source == "demo":
         return [prompt.text for prompt in prompts(count)]
-    return list(islice(seed_prompts(), min(count, Writing().rows)))  # the first shard, which is always held out
+    return list(islice(seed_prompts(), count))  # of the first shard, which is always held out
 
 
 if __name__ == "__main__":

@@ -69,3 +69,19 @@ def test_the_table_of_engines_is_that_of_the_results():
         name = ENGINES.get(path.stem, path.stem.replace("_", "-"))
         kept[name] = (len(cases), sum(case["verdict"] == "conforms" for case in cases))
     assert shown == kept
+
+
+def test_the_table_of_claims_is_that_of_the_results():
+    """Settings, stated intervals that held and median error, as kept in the folder that the text names."""
+    section = README.read_text().partition("## The decoder, and whether the model is right")[2].partition("\n## ")[0]
+    folder = README.parent / re.search(r"validation/results/[\w-]+", section).group()
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| (\d+) \| (\d+) \| ([\d.]+) % \|$", section, flags=re.MULTILINE)
+    assert len(rows) >= 9
+    for name, settings, held, error in rows:
+        kept = json.loads((folder / f"{name}.json").read_text())["result"]
+        assert int(settings) == kept["n"], name
+        assert int(held) == kept["figures"]["inside_interval"], name
+        assert float(error) == round(100 * kept["median_abs_error"], 1), name
+    shown = {name for name, *_ in rows}
+    predicting = {path.stem for path in folder.glob("*.json") if "inside_interval" in path.read_text()}
+    assert shown == predicting

@@ -125,6 +125,15 @@ def test_a_missing_drafter_is_one_clear_line(settings: Settings, tmp_path) -> No
 # statements
 
 
+def test_a_small_device_gets_small_batches(settings: Settings) -> None:
+    assert open_drafting(dataclasses.replace(settings, batch=3)).batch == 3
+
+
+def test_a_head_has_no_laws_to_read_off_texts(settings: Settings) -> None:
+    pair = open_drafting(dataclasses.replace(settings, drafter="heads/eagle.safetensors"))
+    assert pair.name.endswith("drafter int4 copy")
+
+
 def ratio_sums(rng: np.random.Generator, texts: int) -> Sums:
     bottom = rng.integers(5, 15, size=texts).astype(float)
     return Sums(top=rng.binomial(bottom.astype(int), rng.beta(8, 4, size=texts)).astype(float), bottom=bottom)

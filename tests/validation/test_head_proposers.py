@@ -95,6 +95,20 @@ def test_sampled_text_follows_the_law(name):
     assert sum(record.accepted for text in found for record in text.records) > 0
 
 
+def test_nothing_is_drafted_behind_a_sure_end_of_text(tiny):
+    """The end is next with a probability near 1, so that its children outweigh every other node."""
+    head = made("eagle", tiny)
+    end = int(head.vocabulary[7])
+    logits = torch.zeros(200)
+    logits[7] = 30.0
+    head.logits = lambda state: logits.expand(*state.tokens.shape, 200)
+    asked_for = Request(prompt=PROMPTS[0], max_tokens=30, sampling=GREEDY, eos_ids=frozenset({end}))
+    found = decode_all(CachedModel(tiny), HeadTreeProposer(head, nodes=8), [asked_for], gamma=4)[0]
+    plain = decode_all(CachedModel(tiny), None, [asked_for])[0]
+    assert found.tokens == plain.tokens
+    assert max(record.drafted for record in found.records) > 0
+
+
 def test_only_the_draft_vocabulary_is_drafted(tiny):
     head = made("eagle", tiny, drafts=5)
     proposer = HeadProposer(head)

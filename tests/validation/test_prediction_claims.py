@@ -6,6 +6,7 @@ world follows the model; its false-alarm rate is the claims' level, 1e-6.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -426,6 +427,18 @@ def test_passes_that_do_not_fit_into_the_context_are_left_out() -> None:
     grid = pass_seconds.Grid((1, 8), (2,), (4, 30))
     assert grid.within(32) == [(1, 2, 4), (1, 2, 30), (8, 2, 4)]
     assert grid.within(3) == []
+
+
+def test_a_largest_batch_bounds_what_is_measured(settings: Settings) -> None:
+    grid = pass_seconds.Grid((1,), (1, 8), (4,))
+    assert grid.within(32, widest=4) == [(1, 1, 4)]
+    found = crossover.BATCHES["cpu"].within(7)
+    assert (found.calibrated, found.held_out) == ({1: 4, 2: 2, 4: 3}, (6,))
+    with pytest.raises(InputError, match="batch must be at least 6 for the crossover, got 3"):
+        crossover.BATCHES["cpu"].within(3)
+    assert settings.widest == float("inf")
+    with pytest.raises(InputError, match="batch must be"):
+        dataclasses.replace(settings, batch=0)
 
 
 def test_readers_leave_the_cache_as_they_find_it(tiny: Loaded) -> None:

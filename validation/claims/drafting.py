@@ -69,10 +69,17 @@ def open_drafting(settings: Settings, *, bits: int = 4) -> Drafting:
 
     Notes
     -----
-    A copy of the target in 4 bits is the drafter that any target has, and one that gets drafts accepted.
+    A copy of the target in 4 bits is the drafter that any target has, and one that gets drafts accepted. It is taken
+    in place of a trained head as well: these claims read a drafter's laws off texts, and a head reads hidden states.
     """
+    drafter = None if settings.drafter is not None and is_head(settings.drafter) else settings.drafter
     place = settings.loaded, settings.model, settings.device, settings.cache_dir
-    return _open(*place, drafter=settings.drafter, widest=settings.widest, bits=bits)
+    return _open(*place, drafter=drafter, widest=settings.widest, bits=bits)
+
+
+def is_head(drafter: str) -> bool:
+    """Whether a drafter that was named is the file of a trained head."""
+    return drafter.endswith(".safetensors")
 
 
 @lru_cache(maxsize=2)

@@ -191,7 +191,9 @@ def _timed(
     limit = int(loaded.model.config.get_text_config(decoder=True).max_position_embeddings)
     cases = grids[loaded.model.device.type].within(limit, widest=settings.widest)
     if not cases:
-        raise InputError(f"context limit and batch must hold a timed pass, got {limit} tokens and {settings.widest}")
+        raise InputError(
+            f"context limit and batch must hold a timed pass, got {limit} tokens and {settings.batch or 'any batch'}"
+        )
     shapes = {(case.batch, case.context) for case in cases}
     ready = {
         shape: prefilled(loaded.model, batch=shape[0], context=shape[1], seed=settings.seed) for shape in sorted(shapes)

@@ -39,8 +39,8 @@ class Settings:
     model : str | None
         Folder, GGUF file or hub name; None for the default model. See `validation.decoder.load`.
     drafter : str | None
-        An independent draft model of the same vocabulary, for claims that compare drafters; None for those that come
-        from the target itself.
+        A draft model of the same vocabulary, or the file of a trained head; None for drafters that come from the target
+        itself.
     device : str
         "cpu", "cuda" or "auto".
     cache_dir : Path | None

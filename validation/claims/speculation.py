@@ -15,6 +15,7 @@ from specsim.cost import RoundCost
 from specsim.distributions import Sampling
 from specsim.records import RoundRecord
 from specsim.roofline import Staircase
+from validation.claims.drafting import is_head
 from validation.claims.prediction import Row
 from validation.claims.protocol import Settings
 from validation.claims.workbench import PROMPTS
@@ -162,7 +163,7 @@ def open_bench(loaded: Loaded, *, drafter: str | None, tokens: int) -> Bench:
     target, on a GPU the target with layers left out (8 bits are for processors), and the head that comes with this
     package if it was trained for this target.
     """
-    if drafter is not None and drafter.endswith(".safetensors"):
+    if drafter is not None and is_head(drafter):
         third: tuple[str, dict[str, Any]] = ("head", {"path": drafter})
     elif drafter is not None:
         third = ("independent", {"drafter": drafter})

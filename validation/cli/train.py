@@ -92,13 +92,13 @@ def train(
         done, failed = _trained(loaded.model, corpus, recipes, screen, keep_going=name == "all", **options)
         if "distilled" in done:
             _write_model(done["distilled"].path, loaded, screen)
-    rows = [{"head": key, **_row(value)} for key, value in done.items()]
+    heads = [{"head": key, **_row(value)} for key, value in done.items()]
     inputs = {"name": name, "model": model, "device": device, "tokens": tokens, "rows": rows, "loss": loss, **options}
-    result = {"target": corpus.target, "tokens": corpus.tokens, "heads": rows, "failed": failed}
+    result = {"target": corpus.target, "tokens": corpus.tokens, "heads": heads, "failed": failed}
     outcome = envelope("validate train", inputs=inputs, result=result, assumptions=ASSUMPTIONS)
     notice = [loaded.notice] if loaded.notice else []
     lines = [f"{key} failed: {why}" for key, why in failed.items()]
-    emit(outcome, as_json=as_json, tables=[*notice, *([_table(rows)] if rows else []), *lines])
+    emit(outcome, as_json=as_json, tables=[*notice, *([_table(heads)] if heads else []), *lines])
     return 1 if failed else 0
 
 

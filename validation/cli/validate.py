@@ -47,7 +47,7 @@ def list_claims(as_json: bool) -> None:
 @validate.command()
 @click.argument("names", nargs=-1, metavar="NAME...|all")
 @click.option("--target", help="Local folder or hub name; by default SmolLM2-135M-Instruct from the package index.")
-@click.option("--drafter", help="A draft model of the same vocabulary, for claims that compare drafters.")
+@click.option("--drafter", help="A draft model of the same vocabulary, or a trained head's file.")
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda or auto.")
 @click.option("--budget", type=float, default=1.0, show_default=True, help="Multiplies sizes; 1 is half a minute each.")
 @click.option("--batch", type=click.IntRange(min=1), help="Most sequences side by side; lower it on a small device.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,6 +15,8 @@ from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, L
 
 _TOKENS = 8  # of the passes that the layout is chosen for
 _DTYPES = (torch.float32, torch.bfloat16)
+_HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
+_HOOKED = "_output_capturing_hooks_installed"
 _known: WeakKeyDictionary[nn.Module, nn.Module] = WeakKeyDictionary()
 
 
@@ -29,7 +32,8 @@ def packed(hf_model: Any) -> Any:
     Returns
     -------
     model
-        Of the same class, sharing everything but the packed copies; the same twin for the same model.
+        Of the same class, sharing everything but the packed copies and the model's forward hooks; the same twin for the
+        same model, however its weights have changed since.
 
     Notes
     -----
@@ -115,7 +119,7 @@ class PackedAttention(nn.Module):
             attention_mask = attention_mask.repeat(1, 1, self.group, 1)
         grouped = queries.reshape(rows, self.kv_heads, self.group * tokens, self.size)
         seen = functional.scaled_dot_product_attention(grouped, keys, values, attention_mask, scale=self.scaling)
-        joined = seen.view(rows, self.kv_heads * self.group, tokens, self.size).transpose(1, 2)
+        joined = seen.reshape(rows, self.kv_heads * self.group, tokens, self.size).transpose(1, 2)
         return self.output(joined.reshape(rows, tokens, -1)), None
 
 
@@ -170,4 +174,6 @@ def _made(module: nn.Module) -> nn.Module:
         return _PACKED[type(module)](module)
     twin = copy.copy(module)
     twin._modules = {name: None if part is None else _twin(part) for name, part in module._modules.items()}
+    twin.__dict__ |= {name: OrderedDict() for name in _HOOKS}  # transformers puts its own on each model, once
+    twin.__dict__.pop(_HOOKED, None)
     return twin

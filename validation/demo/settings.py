@@ -23,7 +23,7 @@ class DemoSettings:
     temperature : float
         0 is greedy [1].
     tokens : int
-        New tokens per prompt and setting; half as many for the early exit, which is slow. At least twice a round of
+        New tokens per prompt and setting; half as many for an early exit, which is slow. At least twice a round of
         the largest gamma, since shorter texts would never draft that many [1].
     prompt_count : int
         Prompts; intervals come from resampling them, so at least 2.

@@ -69,6 +69,8 @@ def as_model(head: Distilled, target: Any) -> Any:
         raise InputError(f"target must be a Llama to make a model of distilled layers, got {target.config.model_type}")
     config = copy.deepcopy(target.config)
     config.num_hidden_layers = len(head.stack.layers)
+    config.rope_parameters = dict(head.stack.config.rope_parameters)
+    config.attention_bias, config.mlp_bias, config.hidden_act = False, False, head.stack.config.hidden_act
     model = AutoModelForCausalLM.from_config(config, dtype=target.dtype)
     with torch.no_grad():
         model.get_input_embeddings().weight.copy_(target.get_input_embeddings().weight)

@@ -101,13 +101,14 @@ class Stack(nn.Module):
             pad_token_id=None,
         )
         config._attn_implementation = "sdpa"
+        self.config = config
         self.layers = nn.ModuleList(LlamaDecoderLayer(config, layer_idx=index) for index in range(layers))
         self._rotary = [LlamaRotaryEmbedding(config=config)]  # in a list, so that no cast rounds its frequencies
 
     def copy_layers(self, model: Any) -> bool:
         """Take every weight from layers of a target, the last one among them; False where its layers are others."""
-        theirs = model.get_decoder().layers
-        if _shapes(self.layers[0]) != _shapes(theirs[0]):
+        theirs = getattr(model.get_decoder(), "layers", None)
+        if theirs is None or _shapes(self.layers[0]) != _shapes(theirs[0]):
             return False
         for layer, index in zip(self.layers, _evenly(len(theirs), count=len(self.layers)), strict=True):
             layer.load_state_dict(theirs[index].state_dict())

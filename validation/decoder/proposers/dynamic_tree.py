@@ -71,7 +71,7 @@ def grown(text: Text, *, depth: int, nodes: int, top_k: int, ids: IntArray | Non
     frontier: Sequence[Path] = [()]
     drafted, ends = 0, text.request.eos_ids
     for _ in range(depth):
-        going = [path for path in frontier if not ends & {*_tokens(path[-1:], ids)}]
+        going = [path for path in frontier if ends.isdisjoint(_tokens(path, ids))]
         if not going:
             break
         laws = dict(zip(going, PLAIN.probabilities((yield going)), strict=True))
