@@ -1,4 +1,4 @@
-"""Trained heads over plain decoding, by this decoder: `python -m benchmarks.heads out/heads/eagle3.safetensors`."""
+"""Trained heads over plain decoding, by this decoder: `python -m benchmarks.heads out/heads/eagle.safetensors`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from itertools import count, islice
 from pathlib import Path
 
 import click
+import numpy as np
 
-from benchmarks.timing import interleaved, options, ratio, report
+from benchmarks.timing import LEVEL, Ratio, Seconds, interleaved, report
+from specsim.cli.output import json_option
 from specsim.distributions import Sampling
 from specsim.records import RoundRecord
 from validation.decoder.load import load
@@ -22,10 +24,13 @@ from validation.heads.files import load_head
 from validation.timing import pin_threads
 from validation.train.text import Writing, seed_prompts
 
+PLAIN = "plain"
+RESAMPLES = 10_000
 NOTES = (
-    "same texts, same number of new tokens, batch 1, interleaved; above 1 is a speedup over plain decoding here",
+    "ratio: seconds of plain decoding here over those with the head, all texts together, as many new tokens, batch 1; "
+    "settings take turns on every text, the interval resamples texts, n counts them",
     "held-out prompts are of the kinds that text of the default rows and seed answers; no such head saw any of them",
-    "texts go on beyond their end; every repeat draws with seeds of its own",
+    "texts go on beyond their end",
 )
 
 
@@ -34,13 +39,11 @@ NOTES = (
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="bfloat16", show_default=True)
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True)
 @click.option("--gamma", "gammas", type=click.IntRange(min=1), multiple=True, default=(2, 3), show_default=True)
-@click.option(
-    "--tree", "trees", type=click.IntRange(min=1), multiple=True, help="Nodes of a dynamic tree, besides chains."
-)
+@click.option("--tree", "trees", type=click.IntRange(min=1), multiple=True, help="Nodes of a dynamic tree, as deep.")
 @click.option("--prompts", "source", type=click.Choice(["held-out", "demo"]), default="held-out", show_default=True)
-@click.option("--texts", type=click.IntRange(min=1, max=Writing().rows), default=8, show_default=True)
+@click.option("--texts", type=click.IntRange(min=2, max=Writing().rows), default=Writing().rows, show_default=True)
 @click.option("--tokens", type=click.IntRange(min=2), default=64, show_default=True, help="New tokens of a text.")
-@options
+@json_option
 def main(
     heads: tuple[Path, ...],
     dtype: str,
@@ -50,10 +53,9 @@ def main(
     source: str,
     texts: int,
     tokens: int,
-    repeats: int,
     as_json: bool,
 ) -> None:
-    """Tokens per second with each head over those of plain decoding, by how deep it drafts."""
+    """Speed with each head over that of plain decoding, by how deep it drafts."""
     pin_threads()
     loaded = load(dtype=dtype)
     asked = [loaded.prompt_tokens(message) for message in _messages(source, texts)]
@@ -61,14 +63,12 @@ def main(
     rounds: dict[str, list[RoundRecord]] = {}
 
     def task(name: str, proposer: Proposer | None, gamma: int) -> Callable[[], None]:
-        turns = count()
+        turns = count(-1)  # the first turn warms up
 
         def run() -> None:
-            turn = next(turns)
-            for place, prompt in enumerate(asked):
-                settings = {"gamma": gamma, "max_tokens": tokens, "sampling": sampling}
-                found = decode(target, proposer, prompt, seed=1000 * turn + place, **settings)
-                rounds.setdefault(name, []).extend(found.records)
+            place = next(turns) % len(asked)
+            settings = {"gamma": gamma, "max_tokens": tokens, "sampling": sampling, "seed": place}
+            rounds.setdefault(name, []).extend(decode(target, proposer, asked[place], **settings).records)
 
         return run
 
@@ -76,23 +76,32 @@ def main(
     for path in heads:
         head = load_head(path, loaded.model)
         chain = HeadProposer(head)
-        drafting |= {f"{path}, gamma {gamma}": (chain, gamma) for gamma in gammas}
+        drafting |= {f"{path.stem}, gamma {gamma}": (chain, gamma) for gamma in gammas}
         for nodes in trees:
             tree = HeadTreeProposer(head, nodes=nodes)
-            drafting |= {f"{path}, tree of {nodes}, {gamma} deep": (tree, gamma) for gamma in gammas}
-    tasks = {"plain": task("plain", None, 0)} | {name: task(name, *how) for name, how in drafting.items()}
-    seconds = interleaved(tasks, repeats=repeats)
-    ratios = [ratio(seconds, name=name, time_of="plain", over=name) for name in drafting]
+            drafting |= {f"{path.stem}, tree of {nodes}, {gamma} deep": (tree, gamma) for gamma in gammas}
+    tasks = {PLAIN: task(PLAIN, None, 0)} | {name: task(name, *how) for name, how in drafting.items()}
+    seconds = interleaved(tasks, repeats=len(asked))
     taus = {name: sum(one.committed for one in each) / len(each) for name, each in rounds.items()}
     inputs = {"model": loaded.name, "heads": [str(path) for path in heads], "gammas": gammas, "trees": trees}
-    inputs |= {"dtype": dtype, "temperature": temperature, "tokens": tokens}
-    notes = (*NOTES, *(f"{name}: {tau:.2f} tokens a round" for name, tau in taus.items()))
+    inputs |= {"dtype": dtype, "temperature": temperature, "prompts": source, "texts": len(asked), "tokens": tokens}
+    notes = (*NOTES, *(f"{name}: {taus[name]:.2f} tokens a round" for name in drafting))
     report(
         "benchmarks.heads",
-        ratios,
-        inputs=inputs | {"prompts": source, "texts": texts, "repeats": repeats},
+        [_over_plain(seconds, name) for name in drafting],
+        inputs=inputs,
         notes=notes,
         as_json=as_json,
+    )
+
+
+def _over_plain(seconds: Seconds, name: str) -> Ratio:
+    plain, own = np.array(seconds[PLAIN]), np.array(seconds[name])
+    drawn = np.random.default_rng(0).integers(len(own), size=(RESAMPLES, len(own)))
+    low, high = np.quantile(plain[drawn].sum(1) / own[drawn].sum(1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    whole = float(plain.sum() / own.sum())
+    return Ratio(
+        name=name, time_of=PLAIN, over=name, seconds=float(own.sum()), value=whole, low=low, high=high, n=len(own)
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from specsim.errors import InputError
-from specsim.topology import chain
+from specsim.topology import ROOT, Topology, chain
 from specsim.verifiers import TREE_VERIFIERS, VERIFIERS, Gumbel, TreeVerifier, Verifier, at_position
 from validation.decoder.language_model import Logits
 from validation.decoder.proposers.protocol import Draft
@@ -34,8 +35,8 @@ def judge(rule: Rule | None, text: Text, draft: Draft, logits: Logits) -> Judgem
     Parameters
     ----------
     rule
-        None takes "greedy" or "rejection" for chains, and for trees "top_k" or, where drafts were sampled,
-        "recursive_without_replacement".
+        None takes "greedy" at temperature 0, else "rejection" for chains, and for trees "top_k" or, where drafts were
+        sampled, "recursive_without_replacement".
     text
         As it stands before the round.
     draft
@@ -48,8 +49,10 @@ def judge(rule: Rule | None, text: Text, draft: Draft, logits: Logits) -> Judgem
     InputError
         A rule for chains and a tree that is none.
     """
-    rule = rule or _usual(text, draft)
     p = text.laws(logits, drafted=drafted_before(draft))
+    if rule is None and draft.topology is not None and text.sampling.is_greedy:
+        return _greedy(draft, draft.topology, p.argmax(axis=-1).tolist())
+    rule = rule or _usual(text, draft)
     tokens = np.array(draft.tokens, dtype=np.int64)
     if not is_for_trees(rule):
         if draft.topology is not None:
@@ -78,6 +81,17 @@ def is_for_trees(rule: Rule) -> bool:
 def known(rules: dict[str, TreeVerifier]) -> str:
     """The names, for a message."""
     return f"known for trees: {', '.join(rules)}"
+
+
+def _greedy(draft: Draft, topology: Topology, best: Sequence[int]) -> Judgement:
+    """Down the tree along the target's most probable tokens; all rules come to this at temperature 0."""
+    node, path = ROOT, []
+    while True:
+        token = best[node + 1]
+        node = next((child for child in topology.children(node) if draft.tokens[child] == token), ROOT)
+        if node == ROOT:
+            return Judgement(tuple(path), token, "greedy")
+        path.append(node)
 
 
 def _usual(text: Text, draft: Draft) -> Rule:

@@ -116,7 +116,7 @@ class PackedAttention(nn.Module):
                 None, None
             ]
         if attention_mask is not None and self.group > 1 and tokens > 1:
-            attention_mask = attention_mask.repeat(1, 1, self.group, 1)
+            attention_mask = _repeated(attention_mask, self.group)
         grouped = queries.reshape(rows, self.kv_heads, self.group * tokens, self.size)
         seen = functional.scaled_dot_product_attention(grouped, keys, values, attention_mask, scale=self.scaling)
         joined = seen.reshape(rows, self.kv_heads * self.group, tokens, self.size).transpose(1, 2)
@@ -133,6 +133,18 @@ class PackedNorm(nn.Module):
     def forward(self, hidden_states: Tensor) -> Tensor:
         """As `LlamaRMSNorm`."""
         return functional.rms_norm(hidden_states, self.weight.shape, self.weight, self.epsilon)
+
+
+_last: tuple[Tensor, int, Tensor] | None = None
+
+
+def _repeated(mask: Tensor, group: int) -> Tensor:
+    """The mask for `group` queries of each token; all layers of a pass ask for the same."""
+    global _last
+    held = _last
+    if held is None or held[0] is not mask or held[1] != group:
+        held = _last = (mask, group, mask.repeat(1, 1, group, 1))
+    return held[2]
 
 
 def _turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -171,8 +171,8 @@ def _numerics(claims: Sequence[ClaimResult]) -> list[dict[str, Any]]:
 
 def _assumptions(settings: DemoSettings) -> tuple[str, ...]:
     return (
-        f"texts of {settings.tokens} new tokens (half as many with an early exit) at temperature {settings.temperature:g}, one at a "
-        "time; reading the prompt is not in any figure",
+        f"texts of {settings.tokens} new tokens (half as many with an early exit) at temperature "
+        f"{settings.temperature:g}, one at a time; reading the prompt is not in any figure",
         "how many tokens are proposed does not depend on whether they are accepted",
         "acceptance by depth does not depend on gamma",
         "intervals resample whole texts, since rounds of one text are correlated",
