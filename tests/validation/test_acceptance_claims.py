@@ -49,7 +49,7 @@ from validation.decoder.text import Request, Text
 from validation.decoder.tiny import tiny_model
 
 SMALL = (
-    AcceptanceByDepth(texts=20, tokens=24, gamma=4),
+    AcceptanceByDepth(texts=40, tokens=32, gamma=4),
     Temperature(texts=24, tokens=16),
     ArgmaxOrSampled(texts=10, tokens=14),
     BlockOrToken(texts=20, tokens=24, gamma=4),

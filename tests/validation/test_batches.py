@@ -161,7 +161,7 @@ def test_trees_keep_the_greedy_text(tiny, truthful):
     assert [text.tokens for text in found] == [text.tokens for text in plain]
     accepted = sum(record.accepted for text in found for record in text.records)
     assert (accepted > 30) == truthful  # of 63 tokens
-    assert {record.verifier for text in found for record in text.records if record.drafted} == {"top_k"}
+    assert {record.verifier for text in found for record in text.records if record.drafted} == {"greedy"}
 
 
 def test_a_sampled_text_with_trees_follows_the_law():
