@@ -13,11 +13,22 @@ from benchmarks import timing
 from specsim.stats.chi_square import goodness_of_fit
 
 
-@pytest.mark.parametrize("name", ["rounds", "verifiers", "transport"])
+@pytest.mark.parametrize("name", ["rounds", "verifiers", "transport", "decoding", "outside"])
 def test_every_benchmark_has_help(name: str) -> None:
     ran = CliRunner().invoke(import_module(f"benchmarks.{name}").main, ["--help"])
     assert ran.exit_code == 0
     assert "--repeats" in ran.output
+
+
+def test_speed_of_a_head_is_that_of_all_texts_together() -> None:
+    """Totals, not means of ratios; the interval covers them and is exact where texts do not differ."""
+    heads = import_module("benchmarks.heads")
+    assert CliRunner().invoke(heads.main, ["--help"]).exit_code == 0
+    found = heads._over_plain({"plain": [1.0, 9.0, 2.0], "head": [1.0, 3.0, 2.0]}, "head")
+    assert (found.value, found.n) == (2.0, 3)
+    assert found.low < 2.0 < found.high
+    same = heads._over_plain({"plain": [3.0, 3.0], "head": [2.0, 2.0]}, "head")
+    assert (same.low, same.value, same.high) == (1.5, 1.5, 1.5)
 
 
 def test_the_rounds_are_measured() -> None:
