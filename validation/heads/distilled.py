@@ -60,6 +60,13 @@ class Distilled(Head):
 def as_model(head: Distilled, target: Any) -> Any:
     """A model of the target's class with the head's layers, the target's embedding and its whole vocabulary.
 
+    Parameters
+    ----------
+    head
+        Of any number of layers.
+    target
+        The Hugging Face model that it was distilled from; it is not changed.
+
     Raises
     ------
     InputError

@@ -124,6 +124,18 @@ def load_head(path: str | Path, model: Any, *, dtype: torch.dtype | None = None)
 def write_model(path: str | Path, target: Any, tokenizer: Any) -> Path:
     """An ordinary model out of a distilled head, for any decoder: the folder PATH without its suffix.
 
+    Parameters
+    ----------
+    path
+        File that `save_head` wrote.
+    target, tokenizer
+        The Hugging Face model that the head was distilled from, and its tokenizer.
+
+    Returns
+    -------
+    Path
+        The folder, as `save_pretrained` writes it.
+
     Raises
     ------
     InputError
