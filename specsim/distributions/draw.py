@@ -10,6 +10,8 @@ from specsim.checks import FloatArray, IntArray
 from specsim.distributions.logits import first_place
 from specsim.errors import InputError
 
+BLOCK = 512  # tokens of a row that are summed as one
+
 
 def sample(rows: ArrayLike, uniforms: ArrayLike) -> IntArray:
     """Token ids by inverse CDF, one for each uniform.
@@ -39,23 +41,40 @@ def sample(rows: ArrayLike, uniforms: ArrayLike) -> IntArray:
     weights = np.asarray(rows)
     if weights.ndim == 0 or weights.shape[-1] == 0:
         raise InputError(f"rows must have a vocabulary axis, got shape {weights.shape}")
-    steps = np.cumsum(weights, axis=-1, dtype=np.float64)
-    totals = steps[..., -1]
+    totals = weights.sum(axis=-1, dtype=np.float64)
     usable = (weights.min(axis=-1) >= 0) & (totals > 0) & np.isfinite(totals)
     if not usable.all():
         raise InputError(f"rows{first_place(~usable)} must hold finite weights of at least 0 with a positive sum")
-    return _inverse(steps, checks.probabilities("uniforms", uniforms))
+    return draw(weights, checks.probabilities("uniforms", uniforms))
 
 
 def draw(weights: FloatArray, uniforms: FloatArray) -> IntArray:
     """`sample` of checked weights and uniforms."""
-    return _inverse(np.cumsum(weights, axis=-1, dtype=np.float64), uniforms)
+    if weights.shape[-1] > BLOCK and weights.shape[:-1] == uniforms.shape:
+        return _by_blocks(weights.reshape(-1, weights.shape[-1]), uniforms.reshape(-1)).reshape(uniforms.shape)
+    steps = np.cumsum(weights, axis=-1, dtype=np.float64)
+    return _first_above(steps, uniforms * steps[..., -1])
 
 
-def _inverse(steps: FloatArray, uniforms: FloatArray) -> IntArray:
-    totals = steps[..., -1]
-    # Below the total by one float at least, so that the id found is one at which the CDF rises.
-    targets = np.minimum(uniforms * totals, np.nextafter(totals, 0))
+def _by_blocks(rows: FloatArray, uniforms: FloatArray) -> IntArray:
+    """One draw from each of n rows: first the block, then the token in it.
+
+    Sums of blocks take a tenth of the time of running sums in double precision, which then are few.
+    """
+    starts = np.arange(0, rows.shape[-1], BLOCK)
+    steps = np.cumsum(np.add.reduceat(rows, starts, axis=-1, dtype=np.float64), axis=-1)
+    targets = uniforms * steps[:, -1]
+    block = _first_above(steps, targets)
+    before = np.where(block > 0, np.take_along_axis(steps, block[:, None] - 1, axis=-1)[:, 0], 0)
+    ids = starts[block][:, None] + np.arange(BLOCK)
+    inside = np.where(ids < rows.shape[-1], np.take_along_axis(rows, np.minimum(ids, rows.shape[-1] - 1), axis=-1), 0)
+    return starts[block] + _first_above(np.cumsum(inside, axis=-1, dtype=np.float64), targets - before)
+
+
+def _first_above(steps: FloatArray, targets: FloatArray) -> IntArray:
+    """Where running sums first exceed their targets."""
+    # Below the total by one float at least, so that the id found is one at which the sum rises.
+    targets = np.minimum(targets, np.nextafter(steps[..., -1], 0))
     if steps.ndim == 1:
         return np.asarray(np.searchsorted(steps, targets, side="right"))
     return np.asarray((steps > targets[..., None]).argmax(axis=-1))

@@ -21,6 +21,7 @@ from specsim.distributions import (
     softmax,
     total_variation,
 )
+from specsim.distributions.draw import BLOCK
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
 from tests.reference import golden_spine
@@ -230,6 +231,38 @@ def test_one_row_and_many_rows_draw_alike() -> None:
     together = sample(rows, uniforms)
     assert together.tolist() == [int(sample(row, u)) for row, u in zip(rows, uniforms, strict=True)]
     np.testing.assert_array_equal(sample(rows.reshape(5, 8, 6), uniforms.reshape(5, 8)), together.reshape(5, 8))
+
+
+@given(
+    st.integers(BLOCK + 1, 3 * BLOCK + 7),
+    st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from([5e-324, 1e-12, 0.1, 1.0])), min_size=1, max_size=5),
+    st.sampled_from([0.0, 0.5, 1 - 2**-53, 1.0]) | st.floats(0, 1),
+)
+def test_long_rows_are_drawn_by_blocks_from_the_same_law(
+    vocabulary: int, filled: list[tuple[int, float]], uniform: float
+) -> None:
+    """Few tokens with mass among blocks that have none; the token drawn is where the running sum passes the uniform."""
+    row = np.zeros(vocabulary)
+    for place, weight in filled:
+        row[place % vocabulary] = weight
+    token = int(sample(row[None], [uniform])[0])
+    steps, wanted = np.cumsum(row), uniform * row.sum()
+    assert row[token] > 0
+    assert steps[token] >= wanted * (1 - 1e-12)
+    assert steps[token] - row[token] <= wanted * (1 + 1e-12)
+
+
+def test_long_rows_of_many_shapes() -> None:
+    rng = np.random.default_rng(4)
+    rows, uniforms = rng.dirichlet(np.full(BLOCK + 100, 0.1), size=30).astype(np.float32), rng.random(30)
+    steps = np.cumsum(rows, axis=-1, dtype=np.float64)
+    token_by_token = [int(np.searchsorted(step, u)) for step, u in zip(steps, uniforms, strict=True)]
+    assert sample(rows, uniforms).tolist() == token_by_token
+    assert [int(sample(row, u)) for row, u in zip(rows, uniforms, strict=True)] == token_by_token
+    assert sample(rows.reshape(5, 6, -1), uniforms.reshape(5, 6)).ravel().tolist() == token_by_token
+    many = sample(rows[0], uniforms)  # one law, many draws
+    assert many.shape == (30,)
+    assert sample(rows[:0], uniforms[:0]).shape == (0,)
 
 
 def _counts(law: list[float], uniforms: np.ndarray) -> np.ndarray:
