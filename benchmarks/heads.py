@@ -12,14 +12,18 @@ import numpy as np
 from benchmarks.timing import LEVEL, Ratio, Seconds, interleaved, report
 from specsim.cli.output import json_option
 from specsim.distributions import Sampling
+from specsim.errors import InputError
 from specsim.records import RoundRecord
-from validation.decoder.load import load
+from specsim.topology import Topology
+from validation.decoder.load import Loaded, load
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import Proposer
 from validation.decoder.proposers.head import HeadProposer
+from validation.decoder.proposers.head_sampled_tree import SampledHeadTreeProposer
 from validation.decoder.proposers.head_tree import HeadTreeProposer
 from validation.demo.prompts import prompts
+from validation.heads import Head
 from validation.heads.files import load_head
 from validation.timing import pin_threads
 from validation.train.text import Writing, seed_prompts
@@ -40,6 +44,7 @@ NOTES = (
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True)
 @click.option("--gamma", "gammas", type=click.IntRange(min=1), multiple=True, default=(2, 3), show_default=True)
 @click.option("--tree", "trees", type=click.IntRange(min=1), multiple=True, help="Nodes of a dynamic tree, as deep.")
+@click.option("--sampled", "branchings", multiple=True, help="Children a node by depth of a sampled tree, as 3,2,1.")
 @click.option("--prompts", "source", type=click.Choice(["held-out", "demo"]), default="held-out", show_default=True)
 @click.option("--texts", type=click.IntRange(min=2, max=Writing().rows), default=Writing().rows, show_default=True)
 @click.option("--tokens", type=click.IntRange(min=2), default=64, show_default=True, help="New tokens of a text.")
@@ -50,6 +55,7 @@ def main(
     temperature: float,
     gammas: tuple[int, ...],
     trees: tuple[int, ...],
+    branchings: tuple[str, ...],
     source: str,
     texts: int,
     tokens: int,
@@ -74,16 +80,21 @@ def main(
 
     drafting: dict[str, tuple[Proposer, int]] = {}
     for path in heads:
-        head = load_head(path, loaded.model)
+        head = _head(path, loaded)
         chain = HeadProposer(head)
         drafting |= {f"{path.stem}, gamma {gamma}": (chain, gamma) for gamma in gammas}
         for nodes in trees:
             tree = HeadTreeProposer(head, nodes=nodes)
             drafting |= {f"{path.stem}, tree of {nodes}, {gamma} deep": (tree, gamma) for gamma in gammas}
+        for branching in branchings:
+            topology = Topology.branching(*_counts(branching))
+            sampled = SampledHeadTreeProposer(head, topology=topology)
+            drafting[f"{path.stem}, sampled tree {branching}"] = (sampled, topology.depth)
     tasks = {PLAIN: task(PLAIN, None, 0)} | {name: task(name, *how) for name, how in drafting.items()}
     seconds = interleaved(tasks, repeats=len(asked))
     taus = {name: sum(one.committed for one in each) / len(each) for name, each in rounds.items()}
     inputs = {"model": loaded.name, "heads": [str(path) for path in heads], "gammas": gammas, "trees": trees}
+    inputs |= {"sampled": branchings}
     inputs |= {"dtype": dtype, "temperature": temperature, "prompts": source, "texts": len(asked), "tokens": tokens}
     notes = (*NOTES, *(f"{name}: {taus[name]:.2f} tokens a round" for name in drafting))
     report(
@@ -103,6 +114,20 @@ def _over_plain(seconds: Seconds, name: str) -> Ratio:
     return Ratio(
         name=name, time_of=PLAIN, over=name, seconds=float(own.sum()), value=whole, low=low, high=high, n=len(own)
     )
+
+
+def _head(path: Path, loaded: Loaded) -> Head:
+    try:
+        return load_head(path, loaded.model)
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _counts(branching: str) -> list[int]:
+    try:
+        return [int(count) for count in branching.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"must be whole numbers as 3,2,1, got {branching}", param_hint="--sampled") from None
 
 
 def _messages(source: str, count: int) -> list[str]:

@@ -7,11 +7,13 @@ import torch
 from specsim.distributions import Sampling
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
+from specsim.topology import Topology
 from validation.decoder.loop import decode, decode_all
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers.head import HeadProposer
+from validation.decoder.proposers.head_sampled_tree import SampledHeadTreeProposer
 from validation.decoder.proposers.head_tree import HeadTreeProposer
-from validation.decoder.text import Request
+from validation.decoder.text import Request, Text
 from validation.decoder.tiny import tiny_model
 from validation.heads import HEADS, Setup
 from validation.heads.parts import Sizes
@@ -19,6 +21,7 @@ from validation.heads.parts import Sizes
 GREEDY = Sampling(temperature=0.0)
 PROMPTS = [list(text) for text in (b"to be or not to be", b"a", b"something else")]
 NAMES = sorted(HEADS)
+KINDS = {"chain": HeadProposer, "tree": HeadTreeProposer, "sampled tree": SampledHeadTreeProposer}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,7 @@ def asked(**options):
     ]
 
 
-@pytest.mark.parametrize("kind", [HeadProposer, HeadTreeProposer], ids=["chain", "tree"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_greedy_text_is_the_plain_text_in_a_batch(tiny, name, kind):
     requests = asked(sampling=GREEDY)
@@ -56,7 +59,7 @@ def test_greedy_text_is_the_plain_text_in_a_batch(tiny, name, kind):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_drafts_what_each_text_drafts_alone(tiny, name):
-    for proposer in (HeadProposer, HeadTreeProposer):
+    for proposer in KINDS.values():
         requests = asked()
         together = decode_all(CachedModel(tiny), proposer(made(name, tiny)), requests, gamma=3)
         for request, text in zip(requests, together, strict=True):
@@ -76,13 +79,15 @@ def test_a_tree_of_one_path_is_the_greedy_chain(tiny, name):
     assert [record.drafted for record in texts[0].records] == [record.drafted for record in texts[1].records]
 
 
-@pytest.mark.parametrize("name", ["dspark", "eagle3"])
-def test_sampled_text_follows_the_law(name):
+@pytest.mark.parametrize(
+    ("name", "kind"), [("dspark", "chain"), ("eagle3", "chain"), ("eagle", "sampled tree"), ("medusa", "sampled tree")]
+)
+def test_sampled_text_follows_the_law(name, kind):
     """Null: law of two tokens, pooled; n = 800 texts in batches of 100; false-alarm rate 1e-6."""
     tiny = tiny_model(layers=1, seed=3)[0]
     sampling = Sampling(temperature=0.7, top_k=6)
     requests = [Request(prompt=list(b"ab"), max_tokens=4, seed=seed, sampling=sampling) for seed in range(800)]
-    found = decode_all(CachedModel(tiny), HeadProposer(made(name, tiny, drafts=250)), requests, gamma=2, batch=100)
+    found = decode_all(CachedModel(tiny), KINDS[kind](made(name, tiny, drafts=250)), requests, gamma=2, batch=100)
     first = sampling.probabilities(CachedModel(tiny).score(list(b"ab"))[-1])
     law = {}
     for token in np.flatnonzero(first):
@@ -107,6 +112,24 @@ def test_nothing_is_drafted_behind_a_sure_end_of_text(tiny):
     plain = decode_all(CachedModel(tiny), None, [asked_for])[0]
     assert found.tokens == plain.tokens
     assert max(record.drafted for record in found.records) > 0
+
+
+def test_sampled_trees_draw_siblings_from_the_laws_that_they_hand_over(tiny):
+    """Distinct siblings, each possible under the row of its parent, and none beyond the draft vocabulary."""
+    head, text = made("eagle", tiny, drafts=60), Text(Request(prompt=PROMPTS[0]))
+    proposer = SampledHeadTreeProposer(head, topology=Topology.branching(3, 2))
+    target = CachedModel(tiny)
+    target.begin(1)
+    proposer.begin([text], target.read([PROMPTS[0][:-1]], layers=proposer.feature_layers).features)
+    draft = proposer.propose([text], gammas=[2])[0]
+    assert draft.topology.parents == (-1, -1, -1, 0, 0, 1, 1, 2, 2)
+    assert set(draft.tokens) <= set(head.vocabulary.tolist())
+    for parent in (-1, 0, 1, 2):
+        siblings = [draft.tokens[node] for node in draft.topology.children(parent)]
+        assert len(set(siblings)) == len(siblings)
+        assert (draft.q[parent + 1, siblings] > 0).all()
+        np.testing.assert_allclose(draft.q[parent + 1].sum(), 1, rtol=1e-5)
+    assert draft.passes == 2
 
 
 def test_only_the_draft_vocabulary_is_drafted(tiny):

@@ -47,6 +47,7 @@ PROPOSERS: dict[str, Build] = {
     "sampled_tree": _of("sampled_tree"),
     "head": _of("head"),
     "head_tree": _of("head_tree"),
+    "head_sampled_tree": _of("head_sampled_tree"),
 }
 
 __all__ = ["PROPOSERS", "Build", "Draft", "ModelProposer", "NgramProposer", "NoProposer", "Proposer"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from specsim import checks
-from specsim.checks import FloatArray, IntArray
+from specsim.checks import FloatArray
 from specsim.distributions import Sampling
 from specsim.topology.layers import layers
 from validation.decoder.language_model import LanguageModel
@@ -58,20 +58,17 @@ class DynamicTreeProposer(BranchingProposer):
 
     def growth(self, text: Text, *, row: int, depth: int) -> Growth:
         """See `BranchingProposer.growth`."""
-        return grown(text, depth=depth, nodes=self.nodes, top_k=self.top_k)
+        return grown(depth=depth, nodes=self.nodes, top_k=self.top_k, eos_ids=text.request.eos_ids)
 
 
-def grown(text: Text, *, depth: int, nodes: int, top_k: int, ids: IntArray | None = None) -> Growth:
-    """The draft of the `nodes` best of a tree of `depth` layers, whoever says the laws.
-
-    Where laws are over a reduced vocabulary, `ids` (D,) are its tokens, and the paths asked for are of places in it.
-    """
+def grown(*, depth: int, nodes: int, top_k: int, eos_ids: Collection[int] = ()) -> Growth:
+    """The draft of the `nodes` best of a tree of `depth` layers, whoever says the laws and whatever the tokens are."""
     laws: dict[Path, FloatArray] = {}
     grown = layers(lambda paths: [laws[path] for path in paths], width=top_k)
     frontier: Sequence[Path] = [()]
-    drafted, ends = 0, text.request.eos_ids
+    drafted, ends = 0, set(eos_ids)
     for _ in range(depth):
-        going = [path for path in frontier if ends.isdisjoint(_tokens(path, ids))]
+        going = [path for path in frontier if ends.isdisjoint(path)]
         if not going:
             break
         laws = dict(zip(going, PLAIN.probabilities((yield going)), strict=True))
@@ -81,12 +78,7 @@ def grown(text: Text, *, depth: int, nodes: int, top_k: int, ids: IntArray | Non
         newest = sorted(range(drafted, len(pool.tokens)), key=lambda node: -pool.values[node])
         frontier = [pool.path(node) for node in newest[:top_k]]
         drafted = len(pool.tokens)
-    paths = [_tokens(pool.path(node), ids) for node in pool.best(nodes).tolist()]
-    return merged(paths, eos_ids=ends).draft
-
-
-def _tokens(path: Path, ids: IntArray | None) -> Path:
-    return path if ids is None else tuple(ids[list(path)].tolist())
+    return merged([pool.path(node) for node in pool.best(nodes).tolist()], eos_ids=ends).draft
 
 
 def build(loaded: Loaded, *, drafter: Drafter, **options: int) -> DynamicTreeProposer:

@@ -1,16 +1,20 @@
-"""EAGLE-2's dynamic tree, drafted with a trained head: one step of the head a layer."""
+"""Draft trees with a trained head, one step of it a layer: EAGLE-2's dynamic tree."""
 
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from specsim import checks
+from validation.decoder.language_model import check_logits
 from validation.decoder.load import Loaded
+from validation.decoder.proposers.branching import Growth
 from validation.decoder.proposers.dynamic_tree import grown
 from validation.decoder.proposers.head import HeadProposer
 from validation.decoder.proposers.protocol import Draft
@@ -21,36 +25,20 @@ from validation.heads.files import load_head
 from validation.heads.parts import Where
 
 
-class HeadTreeProposer(HeadProposer):
-    """Expands the most probable nodes layer by layer and drafts the best of all; certain given the text.
-
-    Parameters
-    ----------
-    head
-        Attached to the target that it drafts for.
-    nodes
-        Drafted nodes [1].
-    top_k
-        Nodes expanded in a layer, and children of each [1].
+class HeadBranchingProposer(HeadProposer):
+    """Drafts what `growth` says, one step of the head a layer, all texts of the batch in one.
 
     Notes
     -----
-    With heads that foresee all depths at once (Medusa, DFlash) a layer takes no pass, and the tree is DDTree's: values
-    are products of the depths' own laws.
+    With heads that foresee all depths at once (Medusa, DFlash) a layer takes no pass.
     """
 
-    def __init__(self, head: Head, *, nodes: int = 16, top_k: int = 4) -> None:
-        super().__init__(head)
-        self.name = f"{head.name} tree"
-        self.nodes = checks.integer("nodes", nodes, low=1)
-        self.top_k = checks.integer("top_k", top_k, low=1)
+    @abstractmethod
+    def growth(self, text: Text, *, depth: int) -> Growth:
+        """Draft at most `depth` > 0 deep; it asks for laws over the draft vocabulary, after paths of places in it."""
 
     def _draft(self, texts: Sequence[Text], wanted: Sequence[int]) -> list[Draft]:
-        growing = {
-            row: grown(texts[row], depth=depth, nodes=self.nodes, top_k=self.top_k, ids=self._ids)
-            for row, depth in enumerate(wanted)
-            if depth
-        }
+        growing = {row: self.growth(texts[row], depth=depth) for row, depth in enumerate(wanted) if depth}
         asked = {row: next(growth) for row, growth in growing.items()}
         drafts, state, layers = [Draft() for _ in texts], self._opened(texts), _Layers(self._read)
         passes = 0
@@ -58,8 +46,10 @@ class HeadTreeProposer(HeadProposer):
             rows, passes = self._logits(state), passes + 1
             before = dict(asked)
             for row, paths in before.items():
+                logits = rows[row, : len(paths)]
+                check_logits(logits, whose=f"proposer {self.name}", position=len(texts[row].tokens) + passes - 1)
                 try:
-                    asked[row] = growing[row].send(rows[row, : len(paths)])
+                    asked[row] = growing[row].send(logits)
                 except StopIteration as finished:
                     drafts[row] = finished.value
                     del asked[row]
@@ -109,6 +99,36 @@ class _Layers:
         positions = torch.tensor(self._starts, device=device)[:, None].expand(rows, width) + self._depth
         self._depth += 1
         return Where(positions=positions, visible=visible[:, None])
+
+
+class HeadTreeProposer(HeadBranchingProposer):
+    """Expands the most probable nodes layer by layer and drafts the best of all; certain given the text.
+
+    Parameters
+    ----------
+    head
+        Attached to the target that it drafts for.
+    nodes
+        Drafted nodes [1].
+    top_k
+        Nodes expanded in a layer, and children of each [1].
+
+    Notes
+    -----
+    With heads that foresee all depths at once the tree is DDTree's: values are products of the depths' own laws.
+    """
+
+    def __init__(self, head: Head, *, nodes: int = 16, top_k: int = 4) -> None:
+        super().__init__(head)
+        self.name = f"{head.name} tree"
+        self.nodes = checks.integer("nodes", nodes, low=1)
+        self.top_k = checks.integer("top_k", top_k, low=1)
+
+    def growth(self, text: Text, *, depth: int) -> Growth:
+        """See `HeadBranchingProposer.growth`."""
+        ends = np.flatnonzero(np.isin(self._ids, list(text.request.eos_ids))).tolist()
+        draft = yield from grown(depth=depth, nodes=self.nodes, top_k=self.top_k, eos_ids=ends)
+        return dataclasses.replace(draft, tokens=tuple(self._ids[list(draft.tokens)].tolist()))
 
 
 def build(loaded: Loaded, *, path: str | FilePath, nodes: int = 16, top_k: int = 4) -> HeadTreeProposer:

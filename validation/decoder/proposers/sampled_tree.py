@@ -68,49 +68,55 @@ class SampledTreeProposer(BranchingProposer):
 
     def growth(self, text: Text, *, row: int, depth: int) -> Growth:
         """See `BranchingProposer.growth`."""
-        paths: dict[int, Path] = {ROOT: ()}  # of the nodes of the topology that have a token
-        parents: list[int] = []
-        laws: dict[int, FloatArray] = {}
-        places = {ROOT: ROOT}  # of the same nodes, in the draft
-        layer = [ROOT]
-        for _ in range(depth):
-            parents_here = [node for node in layer if self.topology.children(node) and self._goes_on(text, paths[node])]
-            if not parents_here:
-                break
-            logits = yield [paths[node] for node in parents_here]
-            layer = []
-            for node, drawn_from in zip(parents_here, logits, strict=True):
-                children = self.topology.children(node)
-                law, tokens = self._draw(text, drawn_from, paths[node], len(children))
-                laws[places[node]] = law
-                for child, token in zip(children, tokens.tolist(), strict=True):
-                    if token >= 0:
-                        paths[child], places[child] = (*paths[node], token), len(parents)
-                        parents.append(places[node])
-                        layer.append(child)
-        return self._draft(text, [path[-1] for path in paths.values() if path], parents, laws)
+        return sampled(text, topology=self.topology, rule=self.rule, depth=depth)
 
-    def _draw(self, text: Text, logits: Logits, path: Path, count: int) -> tuple[FloatArray, IntArray]:
-        if text.sampling.is_greedy:
-            law = PLAIN.probabilities(logits)
-            return law, MULTI_DRAFT["top_k"].draw(law, candidates=count, rng=text.rng)
-        law = text.laws(logits[None], drafted=[path])[0]
-        return law, self.rule.draw(law, candidates=count, rng=text.rng)
 
-    @staticmethod
-    def _goes_on(text: Text, path: Path) -> bool:
-        return not path or path[-1] not in text.request.eos_ids
+def sampled(text: Text, *, topology: Topology, rule: MultiDraftVerifier, depth: int) -> Growth:
+    """The draft of a tree cut at `depth`, whoever says the logits over the text's vocabulary."""
+    paths: dict[int, Path] = {ROOT: ()}  # of the nodes of the topology that have a token
+    parents: list[int] = []
+    laws: dict[int, FloatArray] = {}
+    places = {ROOT: ROOT}  # of the same nodes, in the draft
+    layer = [ROOT]
+    for _ in range(depth):
+        parents_here = [node for node in layer if topology.children(node) and _goes_on(text, paths[node])]
+        if not parents_here:
+            break
+        logits = yield [paths[node] for node in parents_here]
+        layer = []
+        for node, drawn_from in zip(parents_here, logits, strict=True):
+            children = topology.children(node)
+            law, tokens = _draw(text, drawn_from, paths[node], len(children), rule)
+            laws[places[node]] = law
+            for child, token in zip(children, tokens.tolist(), strict=True):
+                if token >= 0:
+                    paths[child], places[child] = (*paths[node], token), len(parents)
+                    parents.append(places[node])
+                    layer.append(child)
+    return _draft(text, [path[-1] for path in paths.values() if path], parents, laws)
 
-    @staticmethod
-    def _draft(text: Text, tokens: Sequence[int], parents: Sequence[int], laws: dict[int, FloatArray]) -> Draft:
-        if not tokens:
-            return Draft()
-        q = None
-        if not text.sampling.is_greedy:
-            q = np.zeros((len(tokens) + 1, laws[ROOT].size), dtype=laws[ROOT].dtype)
-            for node, law in laws.items():
-                q[node + 1] = law
-        return Draft(tokens=tuple(tokens), topology=Topology(parents=tuple(parents)), q=q)
+
+def _draw(text: Text, logits: Logits, path: Path, count: int, rule: MultiDraftVerifier) -> tuple[FloatArray, IntArray]:
+    if text.sampling.is_greedy:
+        law = PLAIN.probabilities(logits)
+        return law, MULTI_DRAFT["top_k"].draw(law, candidates=count, rng=text.rng)
+    law = text.laws(logits[None], drafted=[path])[0]
+    return law, rule.draw(law, candidates=count, rng=text.rng)
+
+
+def _goes_on(text: Text, path: Path) -> bool:
+    return not path or path[-1] not in text.request.eos_ids
+
+
+def _draft(text: Text, tokens: Sequence[int], parents: Sequence[int], laws: dict[int, FloatArray]) -> Draft:
+    if not tokens:
+        return Draft()
+    q = None
+    if not text.sampling.is_greedy:
+        q = np.zeros((len(tokens) + 1, laws[ROOT].size), dtype=laws[ROOT].dtype)
+        for node, law in laws.items():
+            q[node + 1] = law
+    return Draft(tokens=tuple(tokens), topology=Topology(parents=tuple(parents)), q=q)
 
 
 def build(
