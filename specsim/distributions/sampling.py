@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from specsim import checks
-from specsim.checks import FloatArray
+from specsim.checks import FloatArray, IntArray
 from specsim.distributions import truncation
 from specsim.distributions.history import History, penalised
 from specsim.distributions.law import one_hot
@@ -127,9 +127,7 @@ class Sampling:
             A row that holds NaN or plus infinity, or that bans every token; the row is named. A penalty without a
             history. A token outside the vocabulary.
         """
-        rows = checked_logits(logits)
-        if self.logit_bias or self.needs_history:
-            rows = checked_logits(self._adjusted(rows, history), name="logits after bias and penalties")
+        rows = self._checked(logits, history)
         if self.is_greedy:
             return one_hot(rows.argmax(axis=-1), vocabulary=rows.shape[-1], dtype=rows.dtype)
         if self.top_k is not None and self.top_k < rows.shape[-1]:
@@ -138,6 +136,23 @@ class Sampling:
         if self.top_p is not None and self.top_p < 1:
             law = truncation.top_p(law, self.top_p)
         return truncation.min_p(law, self.min_p) if self.min_p else law
+
+    def argmax(self, logits: ArrayLike, *, history: History | None = None) -> IntArray:
+        """The first most probable token of each row, without its law; arguments and errors as of `probabilities`.
+
+        Examples
+        --------
+        >>> Sampling(temperature=0.0, logit_bias={1: 3.0}).argmax([[1.0, 0.0], [9.0, 1.0]])
+        array([1, 0])
+        """
+        return np.asarray(self._checked(logits, history).argmax(axis=-1))
+
+    def _checked(self, logits: ArrayLike, history: History | None) -> FloatArray:
+        """Rows after bias and penalties."""
+        rows = checked_logits(logits)
+        if not (self.logit_bias or self.needs_history):
+            return rows
+        return checked_logits(self._adjusted(rows, history), name="logits after bias and penalties")
 
     def _adjusted(self, rows: FloatArray, history: History | None) -> FloatArray:
         if self.logit_bias:

@@ -5,7 +5,7 @@ several candidates of one token are in `MULTI_DRAFT`, those for trees in `TREE_V
 """
 
 from specsim.verifiers.block import Block
-from specsim.verifiers.greedy import Greedy
+from specsim.verifiers.greedy import Greedy, greedy_path
 from specsim.verifiers.gumbel import Gumbel
 from specsim.verifiers.lenience import GreedyLenience, Lenience
 from specsim.verifiers.multi_draft import MULTI_DRAFT, MultiDraftVerifier
@@ -57,4 +57,5 @@ __all__ = [
     "Verification",
     "Verifier",
     "at_position",
+    "greedy_path",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from specsim.checks import FloatArray, IntArray
 from specsim.distributions import laws, one_hot
 from specsim.errors import InputError
+from specsim.topology import ROOT, Topology
 from specsim.verifiers.chain import ChainRule
 from specsim.verifiers.protocol import Verification
 from specsim.verifiers.rounds import Round, flat_round
@@ -78,6 +79,52 @@ class Greedy(ChainRule):
 
     def _bonus(self, rows: FloatArray) -> FloatArray:
         return _best(rows)
+
+
+def greedy_path(
+    draft: Sequence[int], best: Sequence[int], *, topology: Topology | None = None
+) -> tuple[tuple[int, ...], int]:
+    """Down a drafted chain or tree along the target's most probable tokens, without any law.
+
+    Parameters
+    ----------
+    draft
+        G drafted tokens; of a tree in the order of its nodes.
+    best
+        The target's argmax: place 0 after the text, place k + 1 after draft k.
+    topology
+        The tree; None for a chain.
+
+    Returns
+    -------
+    nodes
+        Places of the drafts that stand, in the order of the text.
+    token
+        The target's token after them.
+
+    Notes
+    -----
+    What `Greedy` says of a chain; every lossless rule for trees comes to this at temperature 0.
+
+    Examples
+    --------
+    >>> greedy_path([4, 5], [4, 6, 0])
+    ((0,), 6)
+    >>> greedy_path([4, 5, 6], [5, 0, 6, 7], topology=Topology(parents=(-1, -1, 1)))
+    ((1, 2), 7)
+    """
+    path: list[int] = []
+    node = ROOT
+    while True:
+        token = best[node + 1]
+        if topology is not None:
+            children: Iterable[int] = topology.children(node)
+        else:
+            children = range(node + 1, min(node + 2, len(draft)))
+        node = next((child for child in children if draft[child] == token), ROOT)
+        if node == ROOT:
+            return tuple(path), token
+        path.append(node)
 
 
 def _best(p: FloatArray) -> FloatArray:

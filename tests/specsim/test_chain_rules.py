@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from specsim.distributions import sample
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
+from specsim.topology import Topology
 from specsim.verifiers import (
     VERIFIERS,
     Block,
@@ -26,6 +27,7 @@ from specsim.verifiers import (
     Threshold,
     Typical,
     Verifier,
+    greedy_path,
     law,
 )
 from specsim.verifiers.estimate import estimate_for_rows, expected_accepted
@@ -168,6 +170,24 @@ def test_greedy_rules_are_judged_by_greedy_decoding() -> None:
     expected = exact.target_law(exact.greedy_table(p), length=4)
     assert exact.text_law(p, q, exact.greedy, gamma=2, length=4) == expected
     assert exact.text_law(p, q, exact_rules.greedily_lenient(HALF), gamma=2, length=4) != expected
+
+
+@given(st.lists(st.integers(0, 2), max_size=5), st.lists(st.integers(0, 2), min_size=6, max_size=6))
+def test_the_greedy_path_is_the_greedy_rule_on_one_hot_rows(draft: list[int], argmax: list[int]) -> None:
+    best = argmax[: len(draft) + 1]
+    rule = VERIFIERS["greedy"].verify(np.eye(3)[best], draft or np.zeros(0, int), q=None, rng=np.random.default_rng(0))
+    nodes, token = greedy_path(draft, best)
+    assert (len(nodes), token) == (int(rule.accepted), int(rule.token))
+    assert nodes == tuple(range(len(nodes)))
+    assert greedy_path(draft, best, topology=Topology(parents=tuple(range(-1, len(draft) - 1)))) == (nodes, token)
+
+
+def test_the_greedy_path_through_a_tree_takes_the_child_that_the_target_says() -> None:
+    tree = Topology(parents=(-1, -1, 1, 1, 0))
+    drafted = [4, 5, 6, 7, 6]
+    assert greedy_path(drafted, [5, 0, 7, 0, 9, 0], topology=tree) == ((1, 3), 9)
+    assert greedy_path(drafted, [4, 7, 0, 0, 0, 0], topology=tree) == ((0,), 7)
+    assert greedy_path(drafted, [6, 0, 0, 0, 0, 0], topology=tree) == ((), 6)
 
 
 # --- the numpy rules against their twins ---------------------------------------------------------------------------

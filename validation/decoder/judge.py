@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from specsim.errors import InputError
-from specsim.topology import ROOT, Topology, chain
-from specsim.verifiers import TREE_VERIFIERS, VERIFIERS, Gumbel, TreeVerifier, Verifier, at_position
+from specsim.topology import chain
+from specsim.verifiers import TREE_VERIFIERS, VERIFIERS, Gumbel, TreeVerifier, Verifier, at_position, greedy_path
 from validation.decoder.language_model import Logits
 from validation.decoder.proposers.protocol import Draft
 from validation.decoder.text import Text
@@ -49,10 +48,12 @@ def judge(rule: Rule | None, text: Text, draft: Draft, logits: Logits) -> Judgem
     InputError
         A rule for chains and a tree that is none.
     """
-    p = text.laws(logits, drafted=drafted_before(draft))
-    if rule is None and draft.topology is not None and text.sampling.is_greedy:
-        return _greedy(draft, draft.topology, p.argmax(axis=-1).tolist())
-    rule = rule or _usual(text, draft)
+    before = drafted_before(draft)
+    if rule is None and text.sampling.is_greedy:
+        best = text.argmax(logits, drafted=before).tolist()
+        return Judgement(*greedy_path(draft.tokens, best, topology=draft.topology), "greedy")
+    p = text.laws(logits, drafted=before)
+    rule = rule or _usual(draft)
     tokens = np.array(draft.tokens, dtype=np.int64)
     if not is_for_trees(rule):
         if draft.topology is not None:
@@ -83,21 +84,10 @@ def known(rules: dict[str, TreeVerifier]) -> str:
     return f"known for trees: {', '.join(rules)}"
 
 
-def _greedy(draft: Draft, topology: Topology, best: Sequence[int]) -> Judgement:
-    """Down the tree along the target's most probable tokens; all rules come to this at temperature 0."""
-    node, path = ROOT, []
-    while True:
-        token = best[node + 1]
-        node = next((child for child in topology.children(node) if draft.tokens[child] == token), ROOT)
-        if node == ROOT:
-            return Judgement(tuple(path), token, "greedy")
-        path.append(node)
-
-
-def _usual(text: Text, draft: Draft) -> Rule:
-    if draft.topology is not None:
-        return TREE_VERIFIERS["top_k" if draft.q is None else "recursive_without_replacement"]
-    return VERIFIERS["greedy" if text.sampling.is_greedy else "rejection"]
+def _usual(draft: Draft) -> Rule:
+    if draft.topology is None:
+        return VERIFIERS["rejection"]
+    return TREE_VERIFIERS["top_k" if draft.q is None else "recursive_without_replacement"]
 
 
 def _coupled(rule: Verifier, text: Text) -> Verifier:

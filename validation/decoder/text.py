@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from specsim import checks
-from specsim.checks import FloatArray
+from specsim.checks import FloatArray, IntArray
 from specsim.distributions import History, Sampling
 from specsim.errors import InputError
 from specsim.verifiers import CoupledNoise
@@ -116,15 +116,11 @@ class Text:
         drafted
             For each row, the drafted tokens between the text so far and the token in question.
         """
-        request = self.request
-        if request.eos_ids and len(self.output) < request.min_tokens:
-            logits = self._without_end(logits, drafted)
-        if not request.sampling.needs_history:
-            return request.sampling.probabilities(logits)
-        longest = max(map(len, drafted), default=0)
-        output = [[*self.output, *row, *[-1] * (longest - len(row))] for row in drafted]
-        history = History(prompt=list(request.prompt), output=np.array(output, dtype=np.int64).reshape(len(output), -1))
-        return request.sampling.probabilities(logits, history=history)
+        return self.sampling.probabilities(self._allowed(logits, drafted), history=self._history(drafted))
+
+    def argmax(self, logits: Logits, *, drafted: Sequence[Sequence[int]]) -> IntArray:
+        """The most probable token of each row, shape (n,), without its law; parameters as of `laws`."""
+        return self.sampling.argmax(self._allowed(logits, drafted), history=self._history(drafted))
 
     def commit(self, tokens: Sequence[int]) -> list[int]:
         """Append tokens up to where the text ends; those appended."""
@@ -143,7 +139,19 @@ class Text:
             self.finish = "length"
         return kept
 
-    def _without_end(self, logits: Logits, drafted: Sequence[Sequence[int]]) -> Logits:
+    def _history(self, drafted: Sequence[Sequence[int]]) -> History | None:
+        """What stands before each row, where a penalty asks for it."""
+        if not self.sampling.needs_history:
+            return None
+        longest = max(map(len, drafted), default=0)
+        output = [[*self.output, *row, *[-1] * (longest - len(row))] for row in drafted]
+        prompt = list(self.request.prompt)
+        return History(prompt=prompt, output=np.array(output, dtype=np.int64).reshape(len(output), -1))
+
+    def _allowed(self, logits: Logits, drafted: Sequence[Sequence[int]]) -> Logits:
+        """The rows without the tokens that end a text, where it is too early for them."""
+        if not self.request.eos_ids or len(self.output) >= self.request.min_tokens:
+            return logits
         early = [len(self.output) + len(row) < self.request.min_tokens for row in drafted]
         logits = logits.copy()
         logits[np.ix_(early, sorted(self.request.eos_ids))] = -np.inf

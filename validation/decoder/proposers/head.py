@@ -134,9 +134,10 @@ class HeadProposer(Proposer):
         """One token; its law goes to `laws` where it is a draw."""
         position = len(text.tokens) + len(drafted)
         check_logits(logits[None], whose=f"proposer {self.name}", position=position)
-        law = text.laws(self.everywhere(logits)[None], drafted=[drafted])[0]
+        full = self.everywhere(logits)[None]
         if self._argmax or text.sampling.is_greedy:
-            return int(law.argmax())
+            return int(text.argmax(full, drafted=[drafted])[0])
+        law = text.laws(full, drafted=[drafted])[0]
         laws.append(law)
         if text.noise is None:
             return int(sample(law, text.rng.random()))

@@ -94,9 +94,9 @@ class ModelProposer(Proposer):
         """One token; its law goes to `laws` where it is a draw."""
         position = len(text.tokens) + len(drafted)
         check_logits(logits, whose=f"proposer {self.name}", position=position)
-        law = text.laws(logits, drafted=[drafted])
         if self._argmax or text.sampling.is_greedy:
-            return int(law[0].argmax())
+            return int(text.argmax(logits, drafted=[drafted])[0])
+        law = text.laws(logits, drafted=[drafted])
         laws.append(law)
         if text.noise is None:
             return int(sample(law[0], text.rng.random()))
