@@ -357,13 +357,14 @@ def test_training_lowers_the_loss_and_raises_acceptance(name, corpus, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["eagle", "dspark"])
-def test_muon_moves_matrices_and_adamw_the_rest(name, corpus, tmp_path):
+def test_muon_moves_linear_layers_and_adamw_the_rest(name, corpus, tmp_path):
     the_recipe = small(name, objective=Objective(terms={"ce": 1.0}, depth=2), optimizer="muon")
     head = new_head(loaded().model, corpus, the_recipe, seed=0)
     adamw, muon = make_optimizers(head, name="muon", learning_rate=1e-3, weight_decay=0.0)
     shared_out = [id(weight) for each in (adamw, muon) for group in each.param_groups for weight in group["params"]]
     assert sorted(shared_out) == sorted(map(id, head.parameters()))
-    assert {weight.ndim for group in muon.param_groups for weight in group["params"]} == {2}
+    linear = {id(layer.weight) for layer in head.modules() if isinstance(layer, torch.nn.Linear)}
+    assert {id(weight) for group in muon.param_groups for weight in group["params"]} == linear
     seen = []
     fit(corpus, tmp_path, the_recipe, steps=30, report=seen.append)
     assert np.mean([at.loss for at in seen[-5:]]) < seen[0].loss - 0.1
