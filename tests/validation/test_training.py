@@ -74,7 +74,7 @@ def held_out(head, corpus, depth=3):
 
 def laws_of(batch, head):
     """(B, S, D), the target's law of the draft vocabulary at every place."""
-    return torch.exp(batch.final.float() @ head.output.T - batch.log_total[..., None])
+    return torch.exp(batch.final.float() @ head.output.weight.T - batch.log_total[..., None])
 
 
 # losses

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, LlamaRMSNorm
 
+from validation.heads.parts import Output
+
 _TOKENS = 8  # of the passes that the layout is chosen for
 _DTYPES = (torch.float32, torch.bfloat16)
 _HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
@@ -55,7 +57,7 @@ def packed(hf_model: Any) -> Any:
 class PackedLinear(nn.Module):
     """The product with one weight, or with several at once, from a packed copy."""
 
-    def __init__(self, *linears: nn.Linear) -> None:
+    def __init__(self, *linears: nn.Linear | Output) -> None:
         super().__init__()
         weight = torch.cat([linear.weight.detach() for linear in linears]) if len(linears) > 1 else linears[0].weight
         biases = [linear.bias for linear in linears if linear.bias is not None]
@@ -155,6 +157,7 @@ def _turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 _PACKED: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
     nn.Linear: PackedLinear,
+    Output: PackedLinear,
     LlamaAttention: PackedAttention,
     LlamaMLP: PackedMlp,
     LlamaRMSNorm: PackedNorm,

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from specsim import checks
 from specsim.errors import InputError
-from validation.heads.parts import Sizes, Where
+from validation.heads.parts import Output, Sizes, Where
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +108,7 @@ class Head(nn.Module, ABC):
             checks.integer(checks.one_of(f"option of {self.name}", option, self.known_options), value, low=1)
         self.register_buffer("vocabulary", torch.zeros(setup.drafts, dtype=torch.int64))
         self.register_buffer("embedding", torch.empty(0), persistent=False)
-        self.register_buffer("output", torch.empty(0), persistent=False)
+        self.output = Output()
         self.register_buffer("draft_index", torch.empty(0, dtype=torch.int64), persistent=False)
 
     @classmethod
@@ -147,7 +147,7 @@ class Head(nn.Module, ABC):
             )
         like = self.vocabulary.device
         self.embedding = embedding.detach().to(like, self.dtype)
-        self.output = output.detach()[self.vocabulary.to(output.device)].to(like, self.dtype)
+        self.output.weight = output.detach()[self.vocabulary.to(output.device)].to(like, self.dtype)
         self.draft_index = torch.full((sizes.vocabulary,), self.setup.drafts, device=like)
         self.draft_index[self.vocabulary] = torch.arange(self.setup.drafts, device=like)
         return self
@@ -193,9 +193,8 @@ class Head(nn.Module, ABC):
 
     def logits(self, state: State) -> Tensor:
         """(B, m, D) over the draft vocabulary, for the token behind each node."""
-        foreseen = self.foreseen(state)
-        flat = functional.linear(foreseen.flatten(0, 1), self.output)  # one product; torch would copy a shared matrix
-        return flat.view(*foreseen.shape[:-1], -1)
+        found: Tensor = self.output(self.foreseen(state))
+        return found
 
     @abstractmethod
     def foreseen(self, state: State) -> Tensor:

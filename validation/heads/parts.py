@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import (
     LlamaDecoderLayer,
@@ -156,6 +157,23 @@ def _evenly(layers: int, *, count: int) -> list[int]:
 def norm(sizes: Sizes) -> nn.Module:
     """A root-mean-square norm of the target's width."""
     return LlamaRMSNorm(sizes.hidden, eps=sizes.norm_epsilon)
+
+
+class Output(nn.Module):
+    """The rows of the target's output matrix that a head can draft; neither trained nor stored with the head."""
+
+    bias = None
+    weight: Tensor
+    """(D, d)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.empty(0), persistent=False)
+
+    def forward(self, foreseen: Tensor) -> Tensor:
+        """Logits (..., D) of what stands in for the target's last hidden state (..., d)."""
+        flat = functional.linear(foreseen.flatten(0, -2), self.weight)  # one product; torch would copy a shared matrix
+        return flat.view(*foreseen.shape[:-1], -1)
 
 
 class Join(nn.Module):

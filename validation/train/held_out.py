@@ -71,7 +71,7 @@ def measure(head: Head, batches: Iterable[Batch], *, depth: int, starts: int = 0
     generator = torch.Generator().manual_seed(0)
     head.eval()
     for batch in batches:
-        laws = Laws(batch, head.output)
+        laws = Laws(batch, head.output.weight)
         drawn = drawn_starts(batch, count=starts, depth=depth, generator=generator)
         alive: Tensor | None = None
         for k, step in enumerate(play(head, batch, depth=depth, starts=drawn)):

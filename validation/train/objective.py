@@ -83,12 +83,12 @@ def lower(head: Head, batch: Batch, objective: Objective, *, alphas: Tensor, gen
     Laws are compared `CHUNK` nodes at a time and followed back to the nodes' hidden states at once, so that no more
     than a chunk of them is ever held; the hidden states of all depths are then followed back together.
     """
-    laws = Laws(batch, head.output)
+    laws = Laws(batch, head.output.weight)
     starts = drawn_starts(batch, count=objective.starts, depth=objective.depth, generator=generator)
     weights = depth_weights(objective.weights, alphas, decay=objective.decay)[: min(objective.depth, batch.span - 1)]
     weights = weights / weights.sum()
-    total, found = torch.zeros((), device=head.output.device), alphas.clone()
-    chunk = CHUNK[head.output.device.type]
+    total, found = torch.zeros((), device=head.vocabulary.device), alphas.clone()
+    chunk = CHUNK[head.vocabulary.device.type]
     ends, gradients = [], []
     for depth, step in enumerate(play(head, batch, depth=objective.depth, starts=starts)):
         wanted = laws.wanted(step.places)
