@@ -110,11 +110,11 @@ class Watched(Proposer):
     def __init__(self, proposer):
         self._proposer = proposer
         self.name, self.vocabulary_size = proposer.name, proposer.vocabulary_size
-        self.begin, self.keep = proposer.begin, proposer.keep
+        self.begin, self.keep, self.ride = proposer.begin, proposer.keep, proposer.ride
 
     def propose(self, texts, *, gammas):
         drafts = self._proposer.propose(texts, gammas=gammas)
-        for text, draft, gamma in zip(texts, drafts, gammas, strict=True):
+        for text, draft, gamma in zip(texts, [draft.judged for draft in drafts], gammas, strict=True):
             parents = range(-1, len(draft.tokens) - 1) if draft.topology is None else draft.topology.parents
             siblings = list(zip(parents, draft.tokens, strict=True))
             assert draft.depth <= gamma
@@ -224,7 +224,7 @@ def table_proposers():
     others = {
         "suffix": SuffixProposer(least=0.0),
         "rest": RestProposer(store, nodes=5),
-        "lookahead": LookaheadProposer(TableModel(target.laws), window=2, ngram=3),
+        "lookahead": LookaheadProposer(window=2, ngram=3),
         "jacobi": JacobiProposer(TableModel(target.laws), iterations=2),
         "dynamic tree": DynamicTreeProposer(draft, nodes=5, top_k=2),
     }
@@ -543,13 +543,14 @@ def test_jacobi_iteration_goes_on_from_its_last_guess():
 
 def test_lookahead_drafts_the_ngrams_that_its_window_met():
     target = TableModel(cycle(3))
-    found = decode(target, LookaheadProposer(TableModel(target.laws), ngram=4), [0], gamma=4, max_tokens=40)
-    assert [record.accepted for record in found.records[:3]] == [1, 1, 1]  # the window is not full yet
-    assert {record.accepted for record in found.records[3:-1]} == {4}
-    assert {record.draft_passes for record in found.records} == {1}
+    found = decode(target, LookaheadProposer(ngram=4), [0], gamma=3, max_tokens=40)
+    assert [record.accepted for record in found.records[:3]] == [0, 0, 0]  # the window is not full yet
+    assert {record.accepted for record in found.records[3:-1]} == {3}
+    assert {record.draft_passes for record in found.records} == {0}
 
 
-def test_lookahead_reads_its_window_in_one_pass():
+def test_lookahead_rides_in_the_pass_that_verifies():
+    """A pass has the last token, at most `guesses` n-grams and the window's levels, which are no drafts."""
     sizes = []
 
     class Counted(TableModel):
@@ -557,20 +558,32 @@ def test_lookahead_reads_its_window_in_one_pass():
             sizes.append(len(tokens[0]))
             return super().read(tokens, **options)
 
-    target = TableModel.random(5, order=1, seed=0)
-    proposer = LookaheadProposer(Counted(target.laws), window=4, ngram=4)
-    records = decode(target, proposer, [0], gamma=3, max_tokens=30, sampling=GREEDY).records
-    committed = [1, *(record.committed for record in records)]
-    most = [new + 4 * min(1 + turn, 3) for turn, new in enumerate(committed[:-1])]
-    assert sizes[:4] == most[:4]
-    assert all(size <= bound for size, bound in zip(sizes, most, strict=False))  # guesses that agree are read once
-    assert len(sizes) >= len(records) - 1
+    target = Counted(TableModel.random(5, order=1, seed=0).laws)
+    proposer = LookaheadProposer(window=4, ngram=4, guesses=2)
+    found = decode(target, proposer, [0, 3], gamma=3, max_tokens=30, sampling=GREEDY)
+    plain = decode(TableModel(target.laws), None, [0, 3], max_tokens=30, sampling=GREEDY)
+    assert found.tokens == plain.tokens
+    passes = sizes[1:]  # behind the prompt
+    assert len(passes) == len(found.records)
+    assert passes[0] == 1 + 4
+    for turn, (size, record) in enumerate(zip(passes[:-1], found.records, strict=False)):
+        assert record.drafted <= 2 * 3
+        assert size <= 1 + record.drafted + 4 * min(1 + turn, 3)  # guesses that agree are read once
+    assert sum(record.accepted for record in found.records) > 5
+
+
+def test_riders_that_do_not_fit_stay_behind():
+    """With 12 tokens of context the window of the last rounds would stand beyond it; the text goes on to the end."""
+    target = TableModel(cycle(3), context_limit=12)
+    found = decode(target, LookaheadProposer(window=5, ngram=4), [0], gamma=3, max_tokens=40)
+    plain = decode(target, None, [0], max_tokens=40)
+    assert (found.tokens, found.finish) == (plain.tokens, "length")
 
 
 @pytest.mark.parametrize("options", [{"window": 0}, {"ngram": 1}, {"guesses": 0}])
 def test_lookahead_refuses_impossible_windows(options):
     with pytest.raises(InputError, match=f"{next(iter(options))} must be at least"):
-        LookaheadProposer(TableModel.random(3, seed=0), **options)
+        LookaheadProposer(**options)
 
 
 def test_jacobi_iteration_needs_an_iteration():

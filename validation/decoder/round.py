@@ -54,19 +54,21 @@ def play(
         Logits that are not finite.
     """
     begun = perf_counter()
-    drafts = proposer.propose(texts, gammas=gammas)
+    proposed = proposer.propose(texts, gammas=gammas)
     drafted = perf_counter()
+    proposed = [_fitting(text, draft, target.context_limit) for text, draft in zip(texts, proposed, strict=True)]
     reading = target.read(
-        [[text.tokens[-1], *draft.tokens] for text, draft in zip(texts, drafts, strict=True)],
-        trees=[draft.topology for draft in drafts],
+        [[text.tokens[-1], *draft.tokens] for text, draft in zip(texts, proposed, strict=True)],
+        trees=[draft.topology for draft in proposed],
         layers=proposer.feature_layers,
     )
     scored = perf_counter()
-    judged = []
+    drafts, judged = [draft.judged for draft in proposed], []
     for text, draft, logits in zip(texts, drafts, reading.logits, strict=True):
         check_logits(logits, whose="target", position=len(text.tokens))
-        judged.append(judge(rule, text, draft, logits))
+        judged.append(judge(rule, text, draft, logits[: len(draft.tokens) + 1]))
     verified = perf_counter()
+    proposer.ride(texts, [rows[len(draft.tokens) + 1 :] for rows, draft in zip(reading.logits, drafts, strict=True)])
     cached = [len(text.tokens) - 1 for text in texts]
     committed = [_commit(*turn) for turn in zip(texts, drafts, judged, strict=True)]
     # of what was read, the text's last token and the drafts that were kept; the newest token is read in the next round
@@ -103,6 +105,12 @@ def play(
             texts, drafts, judged, committed, gammas, cached, strict=True
         )
     ]
+
+
+def _fitting(text: Text, draft: Draft, limit: int) -> Draft:
+    """The draft without riders where they would stand beyond the context."""
+    deepest = draft.topology.depth if draft.riders and draft.topology else 0
+    return draft if len(text.tokens) + deepest <= limit else draft.judged
 
 
 def _commit(text: Text, draft: Draft, found: Judgement) -> list[int]:

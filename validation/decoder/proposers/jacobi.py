@@ -42,7 +42,7 @@ class JacobiProposer(BranchingProposer):
     >>> proposer, text = JacobiProposer(TableModel([[0, 1], [1, 0]]), iterations=3), Text(Request(prompt=[0]))
     >>> proposer.begin([text], None)
     >>> proposer.propose([text], gammas=[3])[0]
-    Draft(tokens=(1, 0, 1), q=None, passes=3, topology=None)
+    Draft(tokens=(1, 0, 1), q=None, passes=3, topology=None, riders=0)
     """
 
     def __init__(self, model: LanguageModel, *, name: str = "jacobi", iterations: int = 1) -> None:

@@ -6,38 +6,35 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from specsim import checks
-from validation.decoder.language_model import LanguageModel
-from validation.decoder.load import Loaded
-from validation.decoder.model import CachedModel
-from validation.decoder.proposers.branching import BranchingProposer, Growth
+from specsim.topology import ROOT, Topology
 from validation.decoder.proposers.jacobi import filler
+from validation.decoder.proposers.protocol import Draft, Proposer
 from validation.decoder.proposers.trie import Path, merged
 from validation.decoder.text import Text
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from validation.decoder.language_model import Logits
+    from validation.decoder.load import Loaded
 
-class LookaheadProposer(BranchingProposer):
-    """Reads the text's last token and the window in one pass of its own; drafts the n-grams that go on from there.
+
+class LookaheadProposer(Proposer):
+    """Lets a window of guesses ride in the target's own pass; drafts the n-grams that came of it.
 
     Parameters
     ----------
-    model
-        The target's weights with a cache of their own.
     window
         Columns W of the window [1].
     ngram
         Length N of the n-grams, and of the window's tracks [token].
     guesses
-        Most n-grams kept of each first token, the newest of them [1].
+        Most n-grams kept of each first token, the newest of them; those of the text's last token are drafted [1].
 
     Notes
     -----
-    Fu et al. (arXiv 2402.02057) read the window in the very pass that verifies. Here it is read in a pass of its own
-    over the same weights, of W (N - 1) tokens and those that the text has gained: a round costs two passes in place of
-    one. In return the pass gives the target's most probable next token, and n-grams are looked up behind that one
-    too, so that at temperature 0 a round commits at least two tokens. Drafts are certain given the text.
+    Fu et al. (arXiv 2402.02057): lookahead and verification share one pass over the text's last token, at most
+    `guesses` (N - 1) drafts and W (N - 1) riders. Drafts are certain given the text.
 
     The window is a tree: column j of the first level stands behind columns 0..j - 1 of it, and level k of a column
     behind its levels below.
@@ -47,15 +44,14 @@ class LookaheadProposer(BranchingProposer):
     >>> from validation.decoder.loop import decode
     >>> from validation.decoder.table_model import TableModel
     >>> target = TableModel([[0, 1, 0], [0, 0, 1], [1, 0, 0]])  # 0 -> 1 -> 2 -> 0
-    >>> proposer = LookaheadProposer(TableModel(target.laws), window=3, ngram=4)
-    >>> [record.committed for record in decode(target, proposer, [0], gamma=4, max_tokens=17).records]
-    [2, 2, 2, 5, 5, 1]
+    >>> proposer = LookaheadProposer(window=3, ngram=4)
+    >>> [record.committed for record in decode(target, proposer, [0], gamma=3, max_tokens=17).records]
+    [1, 1, 1, 4, 4, 4, 2]
     """
 
-    def __init__(
-        self, model: LanguageModel, *, name: str = "lookahead", window: int = 7, ngram: int = 5, guesses: int = 7
-    ) -> None:
-        super().__init__(model, name=name)
+    name = "lookahead"
+
+    def __init__(self, *, window: int = 7, ngram: int = 5, guesses: int = 7) -> None:
         self.window = checks.integer("window", window, low=1)
         self.ngram = checks.integer("ngram", ngram, low=2)
         self.guesses = checks.integer("guesses", guesses, low=1)
@@ -64,29 +60,40 @@ class LookaheadProposer(BranchingProposer):
 
     def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
         """See `Proposer.begin`; every text has a window and a pool of its own."""
-        super().begin(texts, features)
         self._windows = [_Window(text, columns=self.window, levels=self.ngram - 1) for text in texts]
         self._pools = [_Pool(self.guesses) for _ in texts]
 
     def keep(self, rows: Sequence[int]) -> None:
         """See `Proposer.keep`."""
-        super().keep(rows)
         self._windows = [self._windows[row] for row in rows]
         self._pools = [self._pools[row] for row in rows]
 
-    def growth(self, text: Text, *, row: int, depth: int) -> Growth:
-        """See `BranchingProposer.growth`."""
-        window, pool = self._windows[row], self._pools[row]
-        reach = self.window + self.ngram - 2
-        fits = len(text.tokens) + reach <= self._model.context_limit
-        logits = yield [(), *(window.paths() if fits else ())]
-        following, *ahead = logits.argmax(axis=-1).tolist()
-        if fits:
-            for track in window.advance(ahead):
-                pool.add(track)
-        here = [(following, *rest) for rest in (*pool.after(following), ())]
-        paths = [*here, *pool.after(text.tokens[-1])]
-        return merged((path[:depth] for path in paths), eos_ids=text.request.eos_ids).draft
+    def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
+        """The n-grams that go on from each text, gammas[b] deep at most, and the window as riders."""
+        return [
+            self._draft(text, gamma, window, pool) if gamma else Draft()
+            for text, gamma, window, pool in zip(texts, gammas, self._windows, self._pools, strict=True)
+        ]
+
+    def ride(self, texts: Sequence[Text], logits: Sequence[Logits]) -> None:
+        """See `Proposer.ride`: the window gains a level."""
+        for window, pool, rows in zip(self._windows, self._pools, logits, strict=True):
+            if len(rows):
+                places = merged(window.paths()).places
+                tops = rows[[places[path] for path in window.paths()]]
+                for track in window.advance(tops.argmax(axis=-1).tolist()):
+                    pool.add(track)
+
+    @staticmethod
+    def _draft(text: Text, gamma: int, window: _Window, pool: _Pool) -> Draft:
+        drafts = merged((path[:gamma] for path in pool.after(text.tokens[-1])), eos_ids=text.request.eos_ids)
+        riders = merged(window.paths())
+        behind = (parent if parent == ROOT else parent + len(drafts.tokens) for parent in riders.parents)
+        return Draft(
+            tokens=(*drafts.tokens, *riders.tokens),
+            topology=Topology(parents=(*drafts.parents, *behind)),
+            riders=len(riders.tokens),
+        )
 
 
 class _Window:
@@ -135,5 +142,5 @@ class _Pool:
 
 
 def build(loaded: Loaded, **options: int) -> LookaheadProposer:
-    """Over the target's own weights, with options as `LookaheadProposer` takes them."""
-    return LookaheadProposer(CachedModel(loaded.model, pack=True), **options)
+    """With options as `LookaheadProposer` takes them."""
+    return LookaheadProposer(**options)

@@ -35,7 +35,7 @@ class NgramProposer(Proposer):
     >>> from validation.decoder.text import Request
     >>> text = Text(Request(prompt=[1, 2, 3, 4, 9, 1, 2]))
     >>> NgramProposer().propose([text], gammas=[2])
-    [Draft(tokens=(3, 4), q=None, passes=0, topology=None)]
+    [Draft(tokens=(3, 4), q=None, passes=0, topology=None, riders=0)]
     """
 
     name = "ngram"

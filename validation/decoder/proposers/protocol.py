@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from specsim.checks import FloatArray
@@ -13,6 +13,7 @@ from specsim.topology import Topology
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from validation.decoder.language_model import Logits
     from validation.decoder.text import Text
 
 
@@ -32,17 +33,31 @@ class Draft:
         Forward passes that the draft took [1].
     topology
         The tree; None for a chain.
+    riders
+        How many of the last tokens ride along: the target reads them in the same pass and says what would follow
+        (`Proposer.ride`), but they are not drafts and nobody judges them. Only in trees without `q` [1].
     """
 
     tokens: tuple[int, ...] = ()
     q: FloatArray | None = None
     passes: int = 0
     topology: Topology | None = None
+    riders: int = 0
+
+    @property
+    def judged(self) -> Draft:
+        """The same without riders."""
+        if not self.riders:
+            return self
+        tokens = self.tokens[: -self.riders]
+        topology = Topology(parents=self.topology.parents[: len(tokens)]) if self.topology and tokens else None
+        return replace(self, tokens=tokens, topology=topology, riders=0)
 
     @property
     def depth(self) -> int:
         """The most drafts that can stand [1]."""
-        return len(self.tokens) if self.topology is None else self.topology.depth
+        judged = self.judged
+        return len(judged.tokens) if judged.topology is None else judged.topology.depth
 
 
 class Proposer(ABC):
@@ -80,6 +95,12 @@ class Proposer(ABC):
     @abstractmethod
     def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
         """Draft at most gammas[b] tokens deep after text b (0 drafts nothing), and nothing after an end of text."""
+
+    def ride(self, texts: Sequence[Text], logits: Sequence[Logits]) -> None:  # noqa: B027 - may stay empty
+        """In a round, before anything is committed: the target's rows (riders, V) behind the riders of each draft.
+
+        A draft whose riders did not fit into the context has none.
+        """
 
     def absorb(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:  # noqa: B027 - may stay empty
         """After a round: features of the tokens that the target has kept in it, oldest first.

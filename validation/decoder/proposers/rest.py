@@ -43,7 +43,7 @@ class RestProposer(Proposer):
     >>> from validation.decoder.text import Request
     >>> store = Datastore.build([[1, 2, 3, 4], [1, 2, 3, 5], [2, 6]], vocabulary_size=7)
     >>> RestProposer(store, nodes=3).propose([Text(Request(prompt=[9, 1, 2]))], gammas=[2])[0]
-    Draft(tokens=(3, 4, 5), q=None, passes=0, topology=Topology(parents=(-1, 0, 0)))
+    Draft(tokens=(3, 4, 5), q=None, passes=0, topology=Topology(parents=(-1, 0, 0)), riders=0)
     """
 
     name = "rest"
