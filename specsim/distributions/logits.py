@@ -45,7 +45,9 @@ def checked_logits(logits: ArrayLike, *, name: str = "logits") -> FloatArray:
 def exponentials(rows: FloatArray, temperature: float) -> FloatArray:
     """`softmax` of checked rows."""
     with np.errstate(over="ignore"):  # the lowest float is a common ban; it may become -inf here
-        weights: FloatArray = (rows - rows.max(axis=-1, keepdims=True)) / rows.dtype.type(temperature)
+        weights: FloatArray = rows - rows.max(axis=-1, keepdims=True)
+        if temperature != 1:
+            weights /= rows.dtype.type(temperature)
     np.exp(weights, out=weights)
     weights /= weights.sum(axis=-1, keepdims=True)
     return weights

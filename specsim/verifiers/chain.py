@@ -64,6 +64,8 @@ class ChainRule(Verifier):
         accepted, going = np.zeros(count, dtype=np.intp), np.arange(count)
         for depth in range(gamma):  # strictly below: a coin can be 0, and a token that the target forbids never stands
             going = going[turn.drafted[going] > depth]
+            if not going.size:
+                break
             going = going[coins[going, depth] < self._stands(turn, sequence=going, depth=depth)]
             accepted[going] += 1
         return turn.outcome(accepted, draw(self._weights(turn, np.arange(count), accepted), coins[:, -1]))
@@ -102,8 +104,10 @@ class ChainRule(Verifier):
 
     def _weights(self, turn: Round, sequence: IntArray, accepted: IntArray) -> FloatArray:
         rows = turn.target_rows(sequence, accepted)
-        weights = self._bonus(rows)
         fell = np.flatnonzero(accepted < turn.drafted[sequence])
+        if fell.size == len(rows):
+            return self._replacement(turn, rows, sequence=sequence, depth=accepted)
+        weights = self._bonus(rows)
         if fell.size:
             weights[fell] = self._replacement(turn, rows[fell], sequence=sequence[fell], depth=accepted[fell])
         return weights
@@ -116,7 +120,8 @@ def normalised(weights: FloatArray) -> FloatArray:
 
 def or_target(weights: FloatArray, p: FloatArray) -> FloatArray:
     """The weights, or p where they vanish but for rounding: mass at most 1e-8."""
-    return np.where(weights.sum(axis=-1, keepdims=True) <= LEAST_RESIDUAL_MASS, p, weights)
+    vanish = weights.sum(axis=-1, keepdims=True) <= LEAST_RESIDUAL_MASS
+    return np.where(vanish, p, weights) if vanish.any() else weights
 
 
 def without(rows: FloatArray, tokens: IntArray) -> FloatArray:
