@@ -7,6 +7,7 @@ several candidates of one token are in `MULTI_DRAFT`, those for trees in `TREE_V
 from specsim.verifiers.block import Block
 from specsim.verifiers.greedy import Greedy, greedy_path
 from specsim.verifiers.gumbel import Gumbel
+from specsim.verifiers.lazy_rows import LazyRows
 from specsim.verifiers.lenience import GreedyLenience, Lenience
 from specsim.verifiers.multi_draft import MULTI_DRAFT, MultiDraftVerifier
 from specsim.verifiers.noise import CoupledNoise
@@ -46,6 +47,7 @@ __all__ = [
     "Greedy",
     "GreedyLenience",
     "Gumbel",
+    "LazyRows",
     "Lenience",
     "MultiDraftVerifier",
     "Rejection",

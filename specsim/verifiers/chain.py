@@ -58,7 +58,7 @@ class ChainRule(Verifier):
         drafted: ArrayLike | None = None,
     ) -> Verification:
         """Judge one round of each sequence; see `Verifier.verify`."""
-        turn = flat_round(p, draft, q=q, drafted=drafted)
+        turn = flat_round(p, draft, q=q, drafted=drafted, lazily=True)
         count, gamma = turn.draft.shape
         coins = rng.random((count, gamma + 1))
         accepted, going = np.zeros(count, dtype=np.intp), np.arange(count)

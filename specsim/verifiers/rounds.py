@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 from specsim import checks
 from specsim.checks import FloatArray, IntArray
 from specsim.errors import InputError
+from specsim.verifiers.lazy_rows import LazyRows
 from specsim.verifiers.protocol import Verification
 
 
 class Round(NamedTuple):
     """One round of N sequences, checked: the leading axes are flattened into one."""
 
-    p: FloatArray
+    p: FloatArray | LazyRows
     draft: IntArray
     q: FloatArray | None
     drafted: IntArray
@@ -44,7 +45,7 @@ class Round(NamedTuple):
         return _chances("p", self.p, sequence, depth, token), drafted
 
     def target_rows(self, sequence: IntArray, depth: IntArray | int) -> FloatArray:
-        """Checked rows of p, shape (len(sequence), V), as a copy."""
+        """Checked rows of p, shape (len(sequence), V); a copy unless rows are lazy."""
         return _law_rows("p", self.p, sequence, depth)
 
     def draft_rows(self, sequence: IntArray, depth: IntArray | int) -> FloatArray | None:
@@ -52,17 +53,26 @@ class Round(NamedTuple):
         return None if self.q is None else _law_rows("q", self.q, sequence, depth)
 
 
-def flat_round(p: ArrayLike, draft: ArrayLike, *, q: ArrayLike | None, drafted: ArrayLike | None) -> Round:
+def flat_round(
+    p: ArrayLike | LazyRows,
+    draft: ArrayLike,
+    *,
+    q: ArrayLike | None,
+    drafted: ArrayLike | None,
+    lazily: bool = False,
+) -> Round:
     """Check the shapes and ids of a round, and flatten its leading axes; laws are not summed again here.
 
-    Leading axes of `p` and `q` broadcast against those of `draft`. Drafts past `drafted` are replaced by 0.
+    Leading axes of `p` and `q` broadcast against those of `draft`. Drafts past `drafted` are replaced by 0. With
+    `lazily` the rows of one sequence may stay lazy.
 
     Raises
     ------
     InputError
         Shapes that do not fit, ids outside the vocabulary, `drafted` outside 0..G.
     """
-    target, tokens = _floats("p", p), np.asarray(draft)
+    tokens = np.asarray(draft)
+    target = p if lazily and isinstance(p, LazyRows) and tokens.ndim == 1 else _floats("p", p)
     if tokens.ndim == 0 or (tokens.size and not np.issubdtype(tokens.dtype, np.integer)):
         raise InputError(f"draft must hold token ids, shape (..., G), got {tokens.dtype} of shape {tokens.shape}")
     *lead, gamma = tokens.shape
@@ -75,7 +85,9 @@ def flat_round(p: ArrayLike, draft: ArrayLike, *, q: ArrayLike | None, drafted: 
         row, column = np.argwhere((ids < 0) | (ids >= vocabulary))[0]
         raise InputError(f"draft[{row}, {column}] must be in 0..{vocabulary - 1}, got {ids[row, column]}")
     return Round(
-        p=_flat("p", target, lead=tuple(lead), tail=(gamma + 1, vocabulary)),
+        p=target
+        if isinstance(target, LazyRows)
+        else _flat("p", target, lead=tuple(lead), tail=(gamma + 1, vocabulary)),
         draft=ids,
         q=None if q is None else _flat("q", _floats("q", q), lead=tuple(lead), tail=(gamma, vocabulary)),
         drafted=limit,
@@ -89,9 +101,11 @@ def checked_round(p: ArrayLike, draft: ArrayLike, *, q: ArrayLike | None, drafte
     return flat_round(laws, draft, q=None if q is None else checks.distribution("q", q), drafted=drafted)
 
 
-def _chances(name: str, laws: FloatArray, sequence: IntArray, depth: IntArray | int, token: IntArray) -> FloatArray:
+def _chances(
+    name: str, laws: FloatArray | LazyRows, sequence: IntArray, depth: IntArray | int, token: IntArray
+) -> FloatArray:
     chances = laws[sequence, depth, token]
-    usable = (chances >= 0) & (chances <= 1 + _slack(laws))
+    usable = (chances >= 0) & (chances <= 1 + _slack(chances))
     if not usable.all():
         first = int(np.flatnonzero(~usable)[0])
         place = f"{name}[{_place(sequence, depth, first)}, {token[first]}]"
@@ -107,7 +121,7 @@ def _place(sequence: IntArray, depth: IntArray | int, index: int) -> str:
     return f"{sequence[index]}, {np.broadcast_to(depth, sequence.shape)[index]}"
 
 
-def _law_rows(name: str, laws: FloatArray, sequence: IntArray, depth: IntArray | int) -> FloatArray:
+def _law_rows(name: str, laws: FloatArray | LazyRows, sequence: IntArray, depth: IntArray | int) -> FloatArray:
     rows = laws[sequence, depth]
     totals = rows.sum(axis=-1, dtype=np.float64)
     usable = (rows.min(axis=-1) >= 0) & (np.abs(totals - 1) <= _slack(rows))
@@ -118,7 +132,7 @@ def _law_rows(name: str, laws: FloatArray, sequence: IntArray, depth: IntArray |
     return np.asarray(rows)
 
 
-def _floats(name: str, values: ArrayLike) -> FloatArray:
+def _floats(name: str, values: ArrayLike | LazyRows) -> FloatArray:
     rows = np.asarray(values)
     if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
         raise InputError(f"{name} must be an array of numbers, got {rows.dtype}")

@@ -22,6 +22,7 @@ from specsim.verifiers import (
     Block,
     GreedyLenience,
     Gumbel,
+    LazyRows,
     Lenience,
     Rejection,
     Threshold,
@@ -170,6 +171,33 @@ def test_greedy_rules_are_judged_by_greedy_decoding() -> None:
     expected = exact.target_law(exact.greedy_table(p), length=4)
     assert exact.text_law(p, q, exact.greedy, gamma=2, length=4) == expected
     assert exact.text_law(p, q, exact_rules.greedily_lenient(HALF), gamma=2, length=4) != expected
+
+
+@pytest.mark.parametrize("name", VERIFIERS)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), gamma=st.integers(0, 3), sampled=st.booleans())
+def test_lazy_rows_are_judged_as_the_rows_that_they_stand_for(name: str, seed: int, gamma: int, sampled: bool) -> None:
+    """Token-by-token rules ask for the rows up to the one that the last token comes from, and for no other."""
+    rng = np.random.default_rng(seed)
+    p, q = rng.dirichlet(np.ones(4), size=gamma + 1), rng.dirichlet(np.ones(4), size=gamma)
+    draft = rng.integers(0, 4, size=gamma)
+    asked: set[int] = set()
+    rows = LazyRows(lambda k: asked.add(k) or p[k], count=gamma + 1, vocabulary=4)
+    options = {"q": q if sampled else None}
+    whole = VERIFIERS[name].verify(p, draft, rng=np.random.default_rng(seed), **options)
+    lazy = VERIFIERS[name].verify(rows, draft, rng=np.random.default_rng(seed), **options)
+    assert (lazy.accepted, lazy.token) == (whole.accepted, whole.token)
+    if name not in ("greedy", "gumbel", "block"):
+        assert asked == set(range(int(lazy.accepted) + 1))
+
+
+def test_lazy_rows_of_several_sequences_are_one_array() -> None:
+    rows = LazyRows(lambda k: np.array([0.5, 0.5], np.float32), count=2, vocabulary=2)
+    assert np.asarray(rows).dtype == np.float32
+    found = Rejection().verify(rows, np.zeros((3, 1), int), q=None, rng=np.random.default_rng(0))
+    assert found.accepted.shape == (3,)
+    with pytest.raises(InputError, match=r"p must have shape \(..., 4, V\) for 3 drafts, got \(2, 2\)"):
+        Rejection().verify(rows, [0, 0, 0], q=None, rng=np.random.default_rng(0))
 
 
 @given(st.lists(st.integers(0, 2), max_size=5), st.lists(st.integers(0, 2), min_size=6, max_size=6))

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from specsim.errors import InputError
 from specsim.topology import chain
-from specsim.verifiers import TREE_VERIFIERS, VERIFIERS, Gumbel, TreeVerifier, Verifier, at_position, greedy_path
+from specsim.verifiers import (
+    TREE_VERIFIERS,
+    VERIFIERS,
+    Gumbel,
+    LazyRows,
+    TreeVerifier,
+    Verifier,
+    at_position,
+    greedy_path,
+)
+from specsim.verifiers.chain import ChainRule
 from validation.decoder.language_model import Logits
 from validation.decoder.proposers.protocol import Draft
 from validation.decoder.text import Text
@@ -52,17 +63,18 @@ def judge(rule: Rule | None, text: Text, draft: Draft, logits: Logits) -> Judgem
     if rule is None and text.sampling.is_greedy:
         best = text.argmax(logits, drafted=before).tolist()
         return Judgement(*greedy_path(draft.tokens, best, topology=draft.topology), "greedy")
-    p = text.laws(logits, drafted=before)
     rule = rule or _usual(draft)
     tokens = np.array(draft.tokens, dtype=np.int64)
     if not is_for_trees(rule):
         if draft.topology is not None:
             raise InputError(f"rule {rule.name} judges chains, a tree was drafted; {known(TREE_VERIFIERS)}")
+        stops_early = type(rule).verify is ChainRule.verify
+        p = _lazy(text, before, logits) if stops_early else text.laws(logits, drafted=before)
         found = at_position(_coupled(rule, text), len(text.tokens)).verify(p, tokens, q=draft.q, rng=text.rng)
         return Judgement(tuple(range(int(found.accepted))), int(found.token), rule.name)
     topology = draft.topology or chain(len(draft.tokens))
     q = draft.q if draft.topology is not None or draft.q is None else np.concatenate((draft.q, draft.q[-1:]))
-    verdict = rule.verify(topology, p, tokens, q=q, rng=text.rng)
+    verdict = rule.verify(topology, text.laws(logits, drafted=before), tokens, q=q, rng=text.rng)
     node = int(verdict.node)
     return Judgement(topology.paths[node] if node >= 0 else (), int(verdict.token), rule.name)
 
@@ -82,6 +94,16 @@ def is_for_trees(rule: Rule) -> bool:
 def known(rules: dict[str, TreeVerifier]) -> str:
     """The names, for a message."""
     return f"known for trees: {', '.join(rules)}"
+
+
+def _lazy(text: Text, drafted: Sequence[Sequence[int]], logits: Logits) -> LazyRows:
+    """The laws, each computed when it is asked for."""
+    count, vocabulary = logits.shape
+    return LazyRows(
+        lambda row: text.laws(logits[row : row + 1], drafted=drafted[row : row + 1])[0],
+        count=count,
+        vocabulary=vocabulary,
+    )
 
 
 def _usual(draft: Draft) -> Rule:
