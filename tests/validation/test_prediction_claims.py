@@ -467,10 +467,10 @@ def test_held_out_depths_are_new_and_can_be_skipped_to(total: int) -> None:
 def _played(
     law: PassCost, *, slower: Callable[[int], float], per_row: float = 2e-4
 ) -> Callable[..., list[RoundRecord]]:
-    """In place of `crossover.play`: all drafts are made, and a pass is as wide as any of them."""
+    """In place of `crossover.Player.play`: all drafts are made, and a pass is as wide as any of them."""
 
-    def play(bench: object, name: str | None, *, batch: int, group: int, gamma: int, rounds: int) -> list[RoundRecord]:
-        rng = np.random.default_rng([batch, group, gamma, len(name or "")])
+    def play(player: object, name: str | None, *, batch: int, first: int, gamma: int, rounds: int) -> list[RoundRecord]:
+        rng = np.random.default_rng([batch, first, gamma, len(name or "")])
         records = []
         for turn in range(rounds):
             stands = rng.random((batch, gamma if name else 0)) < ACCEPTANCE
@@ -479,7 +479,7 @@ def _played(
             draft = stands.shape[1] * (1e-3 + per_row * batch) * _jitter(rng)
             records += [
                 RoundRecord(
-                    request=str(group * batch + row),
+                    request=str(first + row),
                     round=turn,
                     proposer=name or "none",
                     verifier="greedy",
@@ -519,7 +519,7 @@ def _exact_speedup(batch: int) -> float:
 
 def test_crossover_is_foretold_from_small_batches(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Null: what small batches show holds for all; the bound is five standard errors of tau at the least."""
-    monkeypatch.setattr(crossover, "play", _played(BATCH_LAW, slower=lambda batch: 1.0))
+    monkeypatch.setattr(crossover.Player, "play", _played(BATCH_LAW, slower=lambda batch: 1.0))
     result = Crossover().run(settings)
     assert result.verdict == "passed", result
     assert len(result.rows) == 2 * (5 + 3)
@@ -536,14 +536,14 @@ def test_crossover_is_foretold_from_small_batches(settings: Settings, monkeypatc
 
 
 def test_crossover_falls_where_large_batches_are_slower(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crossover, "play", _played(BATCH_LAW, slower=lambda batch: 2.0 if batch > 4 else 1.0))
+    monkeypatch.setattr(crossover.Player, "play", _played(BATCH_LAW, slower=lambda batch: 2.0 if batch > 4 else 1.0))
     assert Crossover().run(settings).verdict == "failed"
 
 
 def test_crossover_beyond_what_is_measured_is_a_bound(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where passes cost the same at all sizes, speculation pays at every batch, and the fault is none."""
     flat = replace(BATCH_LAW, token_seconds=0.0, free_tokens=0.0, fixed_seconds=0.05)
-    monkeypatch.setattr(crossover, "play", _played(flat, slower=lambda batch: 1.0, per_row=0.0))
+    monkeypatch.setattr(crossover.Player, "play", _played(flat, slower=lambda batch: 1.0, per_row=0.0))
     result = Crossover().run(settings)
     assert result.verdict == "inconclusive"
     assert result.figures["crossover_predicted_above[ngram]"] == 16
@@ -551,38 +551,56 @@ def test_crossover_beyond_what_is_measured_is_a_bound(settings: Settings, monkey
     assert "ngram pays beyond batch 16 as predicted, beyond 16, the largest measured" in result.detail
 
 
+@pytest.fixture(scope="module")
+def player(tiny: Loaded) -> crossover.Player:
+    return crossover.Player(speculation.open_bench(tiny, drafter=None, tokens=1), tiny.prompt_tokens, seed=0)
+
+
 @pytest.mark.parametrize("name", [None, "ngram", "int8"])
-def test_played_rounds_have_full_batches(name: str | None, tiny: Loaded) -> None:
-    bench = speculation.open_bench(tiny, drafter=None, tokens=1)
-    records = crossover.play(bench, name, batch=3, group=1, gamma=2, rounds=4)
+def test_played_rounds_have_full_batches(name: str | None, player: crossover.Player) -> None:
+    records = player.play(name, batch=3, first=3, gamma=2, rounds=4)
     assert [record.round for record in records] == [turn for turn in range(4) for _ in range(3)]
     assert {record.batch for record in records} == {3}
     assert {record.gamma for record in records} == {2 if name else 0}
     assert {record.request for record in records} == {"3", "4", "5"}
 
 
-def test_requests_beyond_the_prompts_are_other_windows_of_them(tiny: Loaded) -> None:
-    bench = speculation.open_bench(tiny, drafter=None, tokens=1)
-    first, again = (crossover._request(bench, place, tokens=8) for place in (0, len(bench.prompts)))
-    assert len(first.prompt) == len(again.prompt) == crossover.PROMPT_TOKENS
-    assert first.prompt != again.prompt
-    assert not first.eos_ids
+def test_every_request_has_a_prompt_of_its_own(player: crossover.Player) -> None:
+    """Otherwise texts of a batch would be one text at temperature 0, and held-out ones those calibrated with."""
+    largest = max(*crossover.BATCHES["cuda"].held_out, *crossover.BATCHES["cuda"].calibrated)
+    places = [*range(crossover.SEEN, largest), *range(crossover.UNSEEN, crossover.UNSEEN + largest)]
+    asked = [player._request(place, tokens=8) for place in places]
+    assert len({tuple(request.prompt) for request in asked}) == len({request.name for request in asked}) == len(places)
+    assert not any(request.eos_ids for request in asked)
+
+
+def test_rounds_in_which_all_texts_draft_make_no_other_round_wider() -> None:
+    """All draft in every second round: half of the rounds are wide at every batch."""
+    together = np.repeat([[1.0], [0.0]], 3, axis=1)
+    part = dataclasses.replace(_part(), proposed=together)
+    for batch in (1, 4, 64):
+        assert part.speedup(batch) == pytest.approx(1 / (0.5 + 0.5 * 4))
 
 
 def test_wider_batches_make_wider_passes() -> None:
     """With drafts found half the time, a pass of many sequences is nearly always as wide as gamma allows."""
-    part = crossover.Parts(
+    part = _part()
+    assert part.speedup(1) == pytest.approx(1 / (0.5 + 0.5 * 4))
+    assert part.speedup(64) == pytest.approx(1 / 4)
+    assert part.crossover(top=8) == 0
+
+
+def _part() -> crossover.Parts:
+    return crossover.Parts(
         acceptance=Acceptance.constant(0.0),
-        proposed=np.array([0.5, 0.5, 0.5]),
+        proposed=np.full((1, 3), 0.5),
         law=replace(BATCH_LAW, fixed_seconds=0.0, free_tokens=0.0),
         law_fit=_exact(),
         draft_fit=replace(_exact(), coefficients=np.zeros(2)),
         between=0.0,
         requests=4,
+        context=24,
     )
-    assert part.speedup(1) == pytest.approx(1 / (0.5 + 0.5 * 4))
-    assert part.speedup(64) == pytest.approx(1 / 4)
-    assert part.crossover(top=8) == 0
 
 
 def _exact() -> fitting.Fit:

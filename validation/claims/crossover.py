@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -29,7 +29,8 @@ LONG = 11
 """Drafts of rounds that are only timed: few sequences with long drafts load a pass as many with short ones do."""
 LONG_ROUNDS = 3
 ROUNDS = 8
-PROMPT_TOKENS = 24
+SEEN, UNSEEN = 0, 1000
+"""Where the prompts of calibrating and of held-out batches begin."""
 
 
 class Batches(NamedTuple):
@@ -65,9 +66,10 @@ class Crossover:
     Notes
     -----
     Calibrated at small batches are acceptance by depth, the seconds of a round without its drafts as a `PassLaw`, and
-    those of its drafts as a line in the batch. A pass is as wide as the longest draft of its batch. Rounds are played
-    with full batches only, and texts go on beyond their end. The fault is to take the speedup of batch 1 for that of
-    every batch (THEORY 7.2).
+    those of its drafts as a line in the batch. A pass is as wide as the longest draft of its batch; how often a text
+    drafts is counted round by round, since all texts of a batch are as far. Held-out batches answer prompts of their
+    own. Rounds are played with full batches only, and texts go on beyond their end. The fault is to take the speedup of
+    batch 1 for that of every batch (THEORY 7.2).
     """
 
     name: ClassVar[str] = "crossover"
@@ -78,15 +80,16 @@ class Crossover:
 
         loaded = open_target(settings, is_timed=True)
         bench = open_bench(loaded, drafter=settings.drafter, tokens=1)
+        player = Player(bench, loaded.prompt_tokens, seed=settings.seed)
         names = [name for name in bench.proposers if name != "early exit"]  # the slowest to measure, one of its kind
         batches = BATCHES[loaded.model.device.type].within(settings.widest)
         rounds = settings.scaled(ROUNDS, least=4)
-        seen = _calibrated(bench, names, batches, rounds=rounds, settings=settings)
+        seen = _calibrated(player, names, batches, rounds=rounds, settings=settings)
         parts = {name: Parts.of(seen, name) for name in names}
         fresh = {}
         for place, batch in enumerate(batches.held_out, start=1):
             for name in (None, *names):
-                fresh[name, batch] = play(bench, name, batch=batch, group=0, gamma=GAMMA, rounds=rounds)
+                fresh[name, batch] = player.play(name, batch=batch, first=UNSEEN, gamma=GAMMA, rounds=rounds)
             settings.progress((1 + place / len(batches.held_out)) / 2)
         rows = [
             _row(name, batch, part, fresh=fresh, seed=settings.seed)
@@ -122,7 +125,7 @@ class Parts:
     Parameters
     ----------
     acceptance, proposed
-        By depth; P(at least k tokens proposed), shape (GAMMA,) [1].
+        By depth; P(at least k tokens proposed) in each round of a text, shape (rounds, GAMMA) [1].
     law, law_fit
         Seconds of a round without its drafts, and how well they follow the law.
     draft_fit
@@ -131,6 +134,8 @@ class Parts:
         Variance of log tau from one request to the next [1].
     requests
         Calibrated on [1].
+    context
+        Cached tokens of a text, on average [token].
     """
 
     acceptance: Acceptance
@@ -140,6 +145,7 @@ class Parts:
     draft_fit: Fit
     between: float
     requests: int
+    context: int
 
     @classmethod
     def of(cls, seen: Mapping[tuple[str | None, int], list[list[RoundRecord]]], name: str) -> Parts:
@@ -152,26 +158,25 @@ class Parts:
         lines = np.array([(1.0, run[0].batch) for run in drafts])
         seconds = np.array([np.median([record.draft_seconds for record in run]) for run in drafts])
         tokens = _by_request(drafts)
-        depths = np.arange(1, GAMMA + 1)
-        drafted = np.array([record.drafted for record in short])
         return cls(
             acceptance=Acceptance.by_depth(counts.by_depth.tolist()),
-            proposed=(drafted[:, None] >= depths).mean(axis=0),
+            proposed=_proposed(short),
             law=law,
             law_fit=law_fit,
             draft_fit=fit(lines, seconds),
             between=float(np.var(tokens, ddof=1) / np.mean(tokens) ** 2),
             requests=len(tokens),
+            context=round(np.mean([record.context_tokens for record in short])),
         )
 
-    def speedup(self, batch: int, *, context: int = PROMPT_TOKENS) -> float:
+    def speedup(self, batch: int) -> float:
         """Over plain decoding of the same batch [1]."""
-        tau = 1 + float(self.proposed @ self.acceptance.survival(GAMMA))
-        widest = np.concatenate([[1.0], 1 - (1 - self.proposed) ** batch, [0.0]])
-        passes = self.law.pass_seconds(tokens=np.arange(1, GAMMA + 2), batch=batch, context=context)
-        rest = float(-np.diff(widest) @ np.asarray(passes))
+        tau = 1 + float(self.proposed.mean(axis=0) @ self.acceptance.survival(GAMMA))
+        widest = np.pad(1 - (1 - self.proposed) ** batch, ((0, 0), (1, 1)), constant_values=((0, 0), (1, 0)))
+        passes = self.law.pass_seconds(tokens=np.arange(1, GAMMA + 2), batch=batch, context=self.context)
+        rest = float(-np.diff(widest.mean(axis=0)) @ np.asarray(passes))
         draft = float(np.array([1.0, batch]) @ self.draft_fit.coefficients)
-        return tau * float(self.law.pass_seconds(tokens=1, batch=batch, context=context)) / (rest + draft)
+        return tau * float(self.law.pass_seconds(tokens=1, batch=batch, context=self.context)) / (rest + draft)
 
     def interval(self, batch: int) -> tuple[float, float]:
         """Where the speedup of a further run will lie with probability 0.95."""
@@ -185,43 +190,67 @@ class Parts:
         return None if top in paying else max(paying, default=0)
 
 
-def play(bench: Bench, name: str | None, *, batch: int, group: int, gamma: int, rounds: int) -> list[RoundRecord]:
-    """Records of the first rounds of a full batch; requests of different groups differ."""
-    from validation.decoder.loop import stream
+class Player:
+    """Plays the first rounds of full batches, each request with a prompt of its own.
 
-    longest = (rounds + 1) * (gamma + 1)
-    requests = [_request(bench, place, tokens=longest) for place in range(group * batch, (group + 1) * batch)]
-    proposer = bench.proposers[name] if name else None
-    steps = stream(bench.target, proposer, requests, gamma=gamma if name else 0)
-    return [step.record for step in islice(steps, rounds * batch)]
+    Parameters
+    ----------
+    bench
+        Target, drafters and sampling.
+    prompt_tokens
+        From a message to the prompt.
+    seed
+        Of the order of the messages.
+    """
 
+    def __init__(self, bench: Bench, prompt_tokens: Callable[[str], Sequence[int]], *, seed: int) -> None:
+        from validation.train.text import seed_prompts
 
-def _request(bench: Bench, place: int, *, tokens: int) -> Request:
-    """The next window of a prompt for every turn through the prompts; no end of text, so that batches stay full."""
-    from validation.decoder.text import Request
+        self._bench = bench
+        self._prompt_tokens = prompt_tokens
+        self._messages = list(islice(seed_prompts(seed), 2 * UNSEEN))
 
-    texts = list(bench.prompts.values())
-    text = texts[place % len(texts)]
-    start = place // len(texts) * PROMPT_TOKENS // 3 % max(1, len(text) - PROMPT_TOKENS)
-    return Request(
-        prompt=text[start : start + PROMPT_TOKENS], name=str(place), max_tokens=tokens, sampling=bench.sampling
-    )
+    def play(self, name: str | None, *, batch: int, first: int, gamma: int, rounds: int) -> list[RoundRecord]:
+        """Records of `batch` texts, which answer the messages from `first` on."""
+        from validation.decoder.loop import stream
+
+        longest = (rounds + 1) * (gamma + 1)
+        requests = [self._request(place, tokens=longest) for place in range(first, first + batch)]
+        proposer = self._bench.proposers[name] if name else None
+        steps = stream(self._bench.target, proposer, requests, gamma=gamma if name else 0)
+        return [step.record for step in islice(steps, rounds * batch)]
+
+    def _request(self, place: int, *, tokens: int) -> Request:
+        """Without an end of text, so that batches stay full."""
+        from validation.decoder.text import Request
+
+        prompt = self._prompt_tokens(self._messages[place])
+        return Request(prompt=prompt, name=str(place), max_tokens=tokens, sampling=self._bench.sampling)
 
 
 def _calibrated(
-    bench: Bench, names: Sequence[str], batches: Batches, *, rounds: int, settings: Settings
+    player: Player, names: Sequence[str], batches: Batches, *, rounds: int, settings: Settings
 ) -> dict[tuple[str | None, int], list[list[RoundRecord]]]:
     """Runs by drafter (None: plain) and batch: groups of short drafts, and one of long ones."""
     seen: dict[tuple[str | None, int], list[list[RoundRecord]]] = {}
     for done, (batch, groups) in enumerate(batches.calibrated.items(), start=1):
         for group in range(groups):
             for name in (None, *names):
-                run = play(bench, name, batch=batch, group=group, gamma=GAMMA, rounds=rounds)
+                run = player.play(name, batch=batch, first=SEEN + group * batch, gamma=GAMMA, rounds=rounds)
                 seen.setdefault((name, batch), []).append(run)
         for name in names:
-            seen[name, batch].append(play(bench, name, batch=batch, group=0, gamma=LONG, rounds=LONG_ROUNDS))
+            seen[name, batch].append(player.play(name, batch=batch, first=SEEN, gamma=LONG, rounds=LONG_ROUNDS))
         settings.progress(done / len(batches.calibrated) / 2)
     return seen
+
+
+def _proposed(records: Sequence[RoundRecord]) -> FloatArray:
+    """P(at least k tokens proposed) by round of a text, shape (rounds, GAMMA) [1]."""
+    drafted: dict[int, list[int]] = {}
+    for record in records:
+        drafted.setdefault(record.round, []).append(record.drafted)
+    depths = np.arange(1, GAMMA + 1)
+    return np.array([(np.array(drafted[turn])[:, None] >= depths).mean(axis=0) for turn in sorted(drafted)])
 
 
 def _points(runs: Iterator[list[RoundRecord]]) -> tuple[IntArray, IntArray, IntArray, FloatArray]:

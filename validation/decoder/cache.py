@@ -58,10 +58,10 @@ class RaggedCache(Cache):
         used = max(self.begun) + self.span
         return _rounded(used) if self.whole else used
 
-    def extend(self, counts: Sequence[int]) -> None:
-        """Announce a pass in which row b gets counts[b] tokens; the pass itself has max(counts) of them."""
+    def extend(self, counts: Sequence[int], *, span: int | None = None) -> None:
+        """Announce a pass in which row b gets counts[b] tokens; the pass itself `span`, max(counts) or more."""
         self.begun = list(self.lengths)
-        self.span = max(counts)
+        self.span = max(counts) if span is None else span
         self.lengths = [length + count for length, count in zip(self.begun, counts, strict=True)]
         for layer in self.layers:
             layer.reserve(self.width)

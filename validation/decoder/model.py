@@ -19,6 +19,7 @@ from validation.memory import enough_memory
 
 _FEW = 64  # tokens of a pass that is worth compiling; prompts are read as they are
 _SIZES = "the texts side by side (batch; rows in training), gamma or their length"
+_FASTER = {2: 4, 3: 4, 7: 8}  # tokens of a packed pass, of all its rows
 _KINDS = {"full_attention", "sliding_attention"}
 
 
@@ -74,6 +75,7 @@ class CachedModel(LanguageModel):
             raise InputError(f"model must have attention layers only, got {', '.join(unfit)}")
         limit = context_limit if context_limit is not None else getattr(config, "max_position_embeddings", None)
         self._model = packed(hf_model.eval()) if pack else hf_model.eval()
+        self._packs = self._model is not hf_model
         self._layers = int(config.num_hidden_layers)
         uses_window = getattr(config, "use_sliding_window", True)
         self._window = getattr(config, "sliding_window", None) if uses_window else None
@@ -122,10 +124,10 @@ class CachedModel(LanguageModel):
         counts = [len(row) for row in tokens]
         checks.integer("number of tokens", max(counts), low=1)
         self._check_room(counts, trees)
-        span, rows = max(counts), range(len(counts))
+        span, rows = _filled(max(counts), rows=len(counts)) if self._packs else max(counts), range(len(counts))
         wanted = _wanted(counts, keep)
         with torch.inference_mode(), enough_memory(self._pass(span), lower=_SIZES):
-            self._cache.extend(counts)
+            self._cache.extend(counts, span=span)
             output = self._runner(span)(
                 torch.tensor([[*row, *[0] * (span - len(row))] for row in tokens], device=self.device),
                 cache=self._cache,
@@ -170,6 +172,15 @@ class CachedModel(LanguageModel):
         for row, count in enumerate(counts):
             tree = trees[row] if trees else None
             checks.integer("context", self.lengths[row] + (1 + tree.depth if tree else count), high=self.context_limit)
+
+
+def _filled(span: int, *, rows: int) -> int:
+    """Tokens a row of a pass, with some that nobody sees where oneDNN multiplies more of them in less time.
+
+    Two or three rows of a packed product take 2 to 12 % longer than four, and seven longer than eight.
+    """
+    wanted = _FASTER.get(rows * span, 0)
+    return max(span, -(-wanted // rows))
 
 
 def _wanted(counts: Sequence[int], keep: int | None) -> list[int] | None:

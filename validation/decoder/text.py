@@ -106,6 +106,16 @@ class Text:
         """New tokens that may still come [1]."""
         return self.request.max_tokens + len(self.request.prompt) - len(self.tokens)
 
+    @property
+    def treats_tokens_alike(self) -> bool:
+        """Whether the next laws depend on logits alone, not on which tokens they belong to."""
+        return not (self.sampling.logit_bias or self.sampling.needs_history or self._is_early)
+
+    @property
+    def _is_early(self) -> bool:
+        """Whether tokens that end the text are still banned."""
+        return bool(self.request.eos_ids) and len(self.tokens) < len(self.request.prompt) + self.request.min_tokens
+
     def laws(self, logits: Logits, *, drafted: Sequence[Sequence[int]]) -> FloatArray:
         """The law that a token is drawn from, for each row of logits, shape (n, V) [1].
 
@@ -150,7 +160,7 @@ class Text:
 
     def _allowed(self, logits: Logits, drafted: Sequence[Sequence[int]]) -> Logits:
         """The rows without the tokens that end a text, where it is too early for them."""
-        if not self.request.eos_ids or len(self.output) >= self.request.min_tokens:
+        if not self._is_early:
             return logits
         early = [len(self.output) + len(row) < self.request.min_tokens for row in drafted]
         logits = logits.copy()

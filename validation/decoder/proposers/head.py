@@ -60,6 +60,7 @@ class HeadProposer(Proposer):
         self._argmax = argmax
         self._min_confidence = min_confidence
         self._ids = head.vocabulary.cpu().numpy()
+        self._all = np.arange(head.setup.sizes.vocabulary)
 
     @property
     def depth(self) -> int | None:
@@ -134,19 +135,26 @@ class HeadProposer(Proposer):
         """One token; its law goes to `laws` where it is a draw."""
         position = len(text.tokens) + len(drafted)
         check_logits(logits[None], whose=f"proposer {self.name}", position=position)
-        full = self.everywhere(logits)[None]
+        alike = text.treats_tokens_alike
+        rows, ids = (logits[None], self._ids) if alike else (self.everywhere(logits)[None], self._all)
         if self._argmax or text.sampling.is_greedy:
-            return int(text.argmax(full, drafted=[drafted])[0])
-        law = text.laws(full, drafted=[drafted])[0]
-        laws.append(law)
+            return int(ids[text.argmax(rows, drafted=[drafted])[0]])
+        law = text.laws(rows, drafted=[drafted])[0]
+        laws.append(self._spread(law) if alike else law)
         if text.noise is None:
-            return int(sample(law, text.rng.random()))
-        return int(text.noise.sample(law, position=position))
+            return int(ids[sample(law, text.rng.random())])
+        return int(text.noise.sample(laws[-1], position=position))
 
     def everywhere(self, logits: Logits) -> Logits:
         """Logits over the whole vocabulary (..., V), minus infinity where the head cannot draft."""
-        full = np.full((*logits.shape[:-1], self.vocabulary_size), -np.inf, dtype=np.float32)
+        full = np.full((*logits.shape[:-1], len(self._all)), -np.inf, dtype=np.float32)
         full[..., self._ids] = logits
+        return full
+
+    def _spread(self, law: FloatArray) -> FloatArray:
+        """A law of the draft vocabulary over the whole one (V,)."""
+        full = np.zeros(len(self._all), dtype=law.dtype)
+        full[self._ids] = law
         return full
 
     def _read_fresh(self, texts: Sequence[Text]) -> None:
