@@ -482,6 +482,36 @@ def test_packed_passes_over_ragged_batches_and_trees_are_the_plain_ones(bias):
         np.testing.assert_allclose(fast, plain, rtol=0, atol=2e-4 * np.abs(plain).max())
 
 
+@pytest.mark.parametrize(
+    "counts", [[[2], [3], [7], [1], [3]], [[1, 1], [2, 1], [1, 1]], [[1, 1, 1], [2, 0, 1], [1, 1, 1]]]
+)
+def test_tokens_that_fill_up_a_packed_pass_are_never_seen(tiny, counts):
+    """Passes of 2, 3 and 7 tokens are read with some more; logits, lengths and later passes are the plain ones."""
+    found = []
+    for pack in (False, True):
+        reader = CachedModel(tiny, pack=pack)
+        reader.begin(len(counts[0]))
+        logits = []
+        for turn, each in enumerate(counts):
+            given = [[(3 * turn + 5 * row + place) % 200 for place in range(count)] for row, count in enumerate(each)]
+            logits += reader.read(given, keep=2 if turn % 2 else None).logits
+        assert list(reader.lengths) == np.sum(counts, axis=0).tolist()
+        found.append(logits)
+    for plain, fast in zip(*found, strict=True):
+        assert fast.shape == plain.shape
+        np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-4)
+
+
+def test_a_packed_pass_is_filled_up_at_the_end_of_the_context_too(tiny):
+    plain, fast = (CachedModel(tiny, pack=pack, context_limit=10) for pack in (False, True))
+    for reader in (plain, fast):
+        reader.score(PROMPT[:7])
+    np.testing.assert_allclose(fast.score([1, 2, 3]), plain.score([1, 2, 3]), rtol=0, atol=1e-4)
+    assert fast.length == 10
+    with pytest.raises(InputError, match=r"context must be in 0\.\.10, got 11"):
+        fast.score([4])
+
+
 def test_models_that_share_layers_share_packed_copies(tiny):
     whole, first = packed(tiny), packed(early_exit(tiny, layers=2))
     assert whole.model.layers[1].self_attn is first.model.layers[1].self_attn
