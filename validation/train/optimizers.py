@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import nn
 from torch.optim import AdamW, Muon, Optimizer
 
-OPTIMIZERS = ("adamw", "muon")
+OPTIMIZERS = ("muon", "adamw")
 MOMENTS = (0.9, 0.95)
 
 

@@ -35,7 +35,7 @@ class Recipe:
     batch_tokens
         Most tokens of a step [1].
     optimizer
-        "adamw" or "muon", see `make_optimizers`.
+        "muon" or "adamw", see `make_optimizers`.
     learning_rate, weight_decay
         Of the optimizer; the rate rises over `warm_up` steps and falls to a tenth along a cosine [1].
     minutes
@@ -48,7 +48,7 @@ class Recipe:
     options: Mapping[str, int] = field(default_factory=dict)
     drafts: int = 8192
     batch_tokens: int = 2048
-    optimizer: str = "adamw"
+    optimizer: str = "muon"
     learning_rate: float = 2e-3
     weight_decay: float = 0.01
     warm_up: int = 20
