@@ -26,7 +26,7 @@ from validation.demo.prompts import prompts
 from validation.heads import Head
 from validation.heads.files import load_head
 from validation.timing import pin_threads
-from validation.train.text import Writing, seed_prompts
+from validation.train.text import Writing, unseen_prompts
 
 PLAIN = "plain"
 RESAMPLES = 10_000
@@ -62,6 +62,7 @@ def main(
     as_json: bool,
 ) -> None:
     """Speed with each head over that of plain decoding, by how deep it drafts."""
+    shapes = {branching: _topology(branching) for branching in branchings}
     pin_threads()
     loaded = load(dtype=dtype)
     asked = [loaded.prompt_tokens(message) for message in _messages(source, texts)]
@@ -86,8 +87,7 @@ def main(
         for nodes in trees:
             tree = HeadTreeProposer(head, nodes=nodes)
             drafting |= {f"{path.stem}, tree of {nodes}, {gamma} deep": (tree, gamma) for gamma in gammas}
-        for branching in branchings:
-            topology = Topology.branching(*_counts(branching))
+        for branching, topology in shapes.items():
             sampled = SampledHeadTreeProposer(head, topology=topology)
             drafting[f"{path.stem}, sampled tree {branching}"] = (sampled, topology.depth)
     tasks = {PLAIN: task(PLAIN, None, 0)} | {name: task(name, *how) for name, how in drafting.items()}
@@ -123,17 +123,19 @@ def _head(path: Path, loaded: Loaded) -> Head:
         raise click.UsageError(str(error)) from error
 
 
-def _counts(branching: str) -> list[int]:
+def _topology(branching: str) -> Topology:
     try:
-        return [int(count) for count in branching.split(",")]
+        return Topology.branching(*map(int, branching.split(",")))
     except ValueError:
-        raise click.BadParameter(f"must be whole numbers as 3,2,1, got {branching}", param_hint="--sampled") from None
+        raise click.BadParameter(
+            f"must be counts of children as 3,2,1, got {branching}", param_hint="--sampled"
+        ) from None
 
 
 def _messages(source: str, count: int) -> list[str]:
     if source == "demo":
         return [prompt.text for prompt in prompts(count)]
-    return list(islice(seed_prompts(), count))  # of the first shard, which is always held out
+    return list(islice(unseen_prompts(), count))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from specsim.checks import FloatArray, IntArray
+from specsim.errors import InputError
 
 
 class LazyRows:
@@ -24,6 +25,11 @@ class LazyRows:
         G + 1 [1].
     vocabulary : int
         V [1].
+
+    Raises
+    ------
+    InputError
+        A law of another shape, when it is asked for.
 
     Examples
     --------
@@ -44,7 +50,10 @@ class LazyRows:
     def row(self, depth: int) -> FloatArray:
         """The law after `depth` drafts, shape (V,) [1]."""
         if depth not in self._known:
-            self._known[depth] = self._row(depth)
+            law = np.asarray(self._row(depth))
+            if law.shape != self.shape[1:]:
+                raise InputError(f"row {depth} must have shape {self.shape[1:]}, got {law.shape}")
+            self._known[depth] = law if np.issubdtype(law.dtype, np.floating) else law.astype(np.float64)
         return self._known[depth]
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:

@@ -196,6 +196,11 @@ def test_lazy_rows_of_several_sequences_are_one_array() -> None:
     assert np.asarray(rows).dtype == np.float32
     found = Rejection().verify(rows, np.zeros((3, 1), int), q=None, rng=np.random.default_rng(0))
     assert found.accepted.shape == (3,)
+    whole = LazyRows(lambda k: np.array([1, 0]), count=1, vocabulary=2)
+    assert int(Rejection().verify(whole, np.zeros(0, int), q=None, rng=np.random.default_rng(0)).token) == 0
+    wrong = LazyRows(lambda k: np.array([0.5, 0.5, 0.0]), count=1, vocabulary=2)
+    with pytest.raises(InputError, match=r"row 0 must have shape \(2,\), got \(3,\)"):
+        Rejection().verify(wrong, np.zeros(0, int), q=None, rng=np.random.default_rng(0))
     with pytest.raises(InputError, match=r"p must have shape \(..., 4, V\) for 3 drafts, got \(2, 2\)"):
         Rejection().verify(rows, [0, 0, 0], q=None, rng=np.random.default_rng(0))
 

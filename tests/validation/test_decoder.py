@@ -15,7 +15,7 @@ from specsim.topology import Topology
 from specsim.verifiers import CoupledNoise, Gumbel, Rejection, Verification
 from validation.decoder.early_exit import early_exit
 from validation.decoder.loop import decode
-from validation.decoder.model import CachedModel
+from validation.decoder.model import CachedModel, _filled
 from validation.decoder.packed import packed
 from validation.decoder.proposers import ModelProposer, NgramProposer
 from validation.decoder.proposers.quantised import quantise
@@ -480,6 +480,12 @@ def test_packed_passes_over_ragged_batches_and_trees_are_the_plain_ones(bias):
         found.append([*first.logits, *second.logits])
     for plain, fast in zip(*found, strict=True):
         np.testing.assert_allclose(fast, plain, rtol=0, atol=2e-4 * np.abs(plain).max())
+
+
+def test_only_passes_that_come_out_even_are_filled_up():
+    sizes = {(rows, span): rows * _filled(span, rows=rows) for rows in range(1, 9) for span in range(1, 10)}
+    filled = {key: size for key, size in sizes.items() if size != key[0] * key[1]}
+    assert filled == {(1, 2): 4, (1, 3): 4, (1, 7): 8, (2, 1): 4}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ from validation.decoder.load import Loaded
 from validation.decoder.loop import Decoding
 from validation.decoder.tiny import tiny_model
 from validation.demo.bench import PLAIN, Bench, Run, Setting
+from validation.train.text import Writing, seed_prompts, unseen_prompts
 
 MINE = ("tau", "iid_formula", "round_seconds", "speedup", "best_gamma", "pass_seconds", "draft_step", "crossover")
 NOISE = 0.03
@@ -553,7 +555,7 @@ def test_crossover_beyond_what_is_measured_is_a_bound(settings: Settings, monkey
 
 @pytest.fixture(scope="module")
 def player(tiny: Loaded) -> crossover.Player:
-    return crossover.Player(speculation.open_bench(tiny, drafter=None, tokens=1), tiny.prompt_tokens, seed=0)
+    return crossover.Player(speculation.open_bench(tiny, drafter=None, tokens=1), tiny.prompt_tokens)
 
 
 @pytest.mark.parametrize("name", [None, "ngram", "int8"])
@@ -567,11 +569,21 @@ def test_played_rounds_have_full_batches(name: str | None, player: crossover.Pla
 
 def test_every_request_has_a_prompt_of_its_own(player: crossover.Player) -> None:
     """Otherwise texts of a batch would be one text at temperature 0, and held-out ones those calibrated with."""
-    largest = max(*crossover.BATCHES["cuda"].held_out, *crossover.BATCHES["cuda"].calibrated)
-    places = [*range(crossover.SEEN, largest), *range(crossover.UNSEEN, crossover.UNSEEN + largest)]
-    asked = [player._request(place, tokens=8) for place in places]
-    assert len({tuple(request.prompt) for request in asked}) == len({request.name for request in asked}) == len(places)
-    assert not any(request.eos_ids for request in asked)
+    for batches in crossover.BATCHES.values():
+        count = batches.first_held_out + max(batches.held_out)
+        asked = [player._request(place, tokens=8) for place in range(count)]
+        assert len({tuple(request.prompt) for request in asked}) == len({request.name for request in asked}) == count
+        assert not any(request.eos_ids for request in asked)
+
+
+def test_no_trained_head_saw_the_prompts_of_a_cpu() -> None:
+    """Those of the held-out shards of training text, with default rows and seed."""
+    batches, writing = crossover.BATCHES["cpu"], Writing()
+    shard = set(islice(seed_prompts(writing.seed), writing.rows))
+    asked = list(islice(unseen_prompts(), batches.first_held_out + max(batches.held_out)))
+    assert set(asked) <= shard
+    every = list(unseen_prompts())
+    assert len(every) == len(set(every)) == 1883
 
 
 def test_rounds_in_which_all_texts_draft_make_no_other_round_wider() -> None:

@@ -29,8 +29,6 @@ LONG = 11
 """Drafts of rounds that are only timed: few sequences with long drafts load a pass as many with short ones do."""
 LONG_ROUNDS = 3
 ROUNDS = 8
-SEEN, UNSEEN = 0, 1000
-"""Where the prompts of calibrating and of held-out batches begin."""
 
 
 class Batches(NamedTuple):
@@ -38,6 +36,11 @@ class Batches(NamedTuple):
 
     calibrated: Mapping[int, int]
     held_out: tuple[int, ...]
+
+    @property
+    def first_held_out(self) -> int:
+        """Place of the first prompt that no calibrated batch answers."""
+        return max(batch * groups for batch, groups in self.calibrated.items())
 
     def within(self, widest: float) -> Batches:
         """Those up to a largest batch.
@@ -80,16 +83,16 @@ class Crossover:
 
         loaded = open_target(settings, is_timed=True)
         bench = open_bench(loaded, drafter=settings.drafter, tokens=1)
-        player = Player(bench, loaded.prompt_tokens, seed=settings.seed)
+        player = Player(bench, loaded.prompt_tokens)
         names = [name for name in bench.proposers if name != "early exit"]  # the slowest to measure, one of its kind
         batches = BATCHES[loaded.model.device.type].within(settings.widest)
         rounds = settings.scaled(ROUNDS, least=4)
         seen = _calibrated(player, names, batches, rounds=rounds, settings=settings)
         parts = {name: Parts.of(seen, name) for name in names}
-        fresh = {}
+        fresh, first = {}, batches.first_held_out
         for place, batch in enumerate(batches.held_out, start=1):
             for name in (None, *names):
-                fresh[name, batch] = player.play(name, batch=batch, first=UNSEEN, gamma=GAMMA, rounds=rounds)
+                fresh[name, batch] = player.play(name, batch=batch, first=first, gamma=GAMMA, rounds=rounds)
             settings.progress((1 + place / len(batches.held_out)) / 2)
         rows = [
             _row(name, batch, part, fresh=fresh, seed=settings.seed)
@@ -198,17 +201,15 @@ class Player:
     bench
         Target, drafters and sampling.
     prompt_tokens
-        From a message to the prompt.
-    seed
-        Of the order of the messages.
+        From a message to the prompt; messages that no trained head saw come first.
     """
 
-    def __init__(self, bench: Bench, prompt_tokens: Callable[[str], Sequence[int]], *, seed: int) -> None:
-        from validation.train.text import seed_prompts
+    def __init__(self, bench: Bench, prompt_tokens: Callable[[str], Sequence[int]]) -> None:
+        from validation.train.text import unseen_prompts
 
         self._bench = bench
         self._prompt_tokens = prompt_tokens
-        self._messages = list(islice(seed_prompts(seed), 2 * UNSEEN))
+        self._messages = list(unseen_prompts())
 
     def play(self, name: str | None, *, batch: int, first: int, gamma: int, rounds: int) -> list[RoundRecord]:
         """Records of `batch` texts, which answer the messages from `first` on."""
@@ -236,10 +237,10 @@ def _calibrated(
     for done, (batch, groups) in enumerate(batches.calibrated.items(), start=1):
         for group in range(groups):
             for name in (None, *names):
-                run = player.play(name, batch=batch, first=SEEN + group * batch, gamma=GAMMA, rounds=rounds)
+                run = player.play(name, batch=batch, first=group * batch, gamma=GAMMA, rounds=rounds)
                 seen.setdefault((name, batch), []).append(run)
         for name in names:
-            seen[name, batch].append(player.play(name, batch=batch, first=SEEN, gamma=LONG, rounds=LONG_ROUNDS))
+            seen[name, batch].append(player.play(name, batch=batch, first=0, gamma=LONG, rounds=LONG_ROUNDS))
         settings.progress(done / len(batches.calibrated) / 2)
     return seen
 

@@ -75,7 +75,7 @@ class CachedModel(LanguageModel):
             raise InputError(f"model must have attention layers only, got {', '.join(unfit)}")
         limit = context_limit if context_limit is not None else getattr(config, "max_position_embeddings", None)
         self._model = packed(hf_model.eval()) if pack else hf_model.eval()
-        self._packs = self._model is not hf_model
+        self._fills = self._model is not hf_model and not compiled
         self._layers = int(config.num_hidden_layers)
         uses_window = getattr(config, "use_sliding_window", True)
         self._window = getattr(config, "sliding_window", None) if uses_window else None
@@ -124,7 +124,7 @@ class CachedModel(LanguageModel):
         counts = [len(row) for row in tokens]
         checks.integer("number of tokens", max(counts), low=1)
         self._check_room(counts, trees)
-        span, rows = _filled(max(counts), rows=len(counts)) if self._packs else max(counts), range(len(counts))
+        span, rows = _filled(max(counts), rows=len(counts)) if self._fills else max(counts), range(len(counts))
         wanted = _wanted(counts, keep)
         with torch.inference_mode(), enough_memory(self._pass(span), lower=_SIZES):
             self._cache.extend(counts, span=span)
@@ -179,8 +179,8 @@ def _filled(span: int, *, rows: int) -> int:
 
     Two or three rows of a packed product take 2 to 12 % longer than four, and seven longer than eight.
     """
-    wanted = _FASTER.get(rows * span, 0)
-    return max(span, -(-wanted // rows))
+    wanted = _FASTER.get(rows * span, rows * span)
+    return span if wanted % rows else wanted // rows
 
 
 def _wanted(counts: Sequence[int], keep: int | None) -> list[int] | None:

@@ -46,7 +46,7 @@ def play(
     -------
     list of Played
         For each text the tokens committed and the round's record. The seconds are those of the whole batch, in
-        disjoint parts: drafting (features absorbed among it), the target's pass, judging, and the rest.
+        disjoint parts: drafting (riders and features absorbed among it), the target's pass, judging, and the rest.
 
     Raises
     ------
@@ -69,6 +69,7 @@ def play(
         judged.append(judge(rule, text, draft, logits[: len(draft.tokens) + 1]))
     verified = perf_counter()
     proposer.ride(texts, [rows[len(draft.tokens) + 1 :] for rows, draft in zip(reading.logits, drafts, strict=True)])
+    ridden = perf_counter()
     cached = [len(text.tokens) - 1 for text in texts]
     committed = [_commit(*turn) for turn in zip(texts, drafts, judged, strict=True)]
     # of what was read, the text's last token and the drafts that were kept; the newest token is read in the next round
@@ -95,10 +96,10 @@ def play(
                 batch=len(texts),
                 context_tokens=context,
                 draft_passes=draft.passes,
-                draft_seconds=drafted - begun + done - stored,
+                draft_seconds=drafted - begun + ridden - verified + done - stored,
                 verify_seconds=scored - drafted,
                 sample_seconds=verified - scored,
-                host_seconds=stored - verified,
+                host_seconds=stored - ridden,
             ),
         )
         for text, draft, found, new, gamma, context in zip(

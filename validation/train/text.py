@@ -6,6 +6,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import compress, islice
+from operator import not_
 from typing import Any
 
 import numpy as np
@@ -95,6 +97,24 @@ def seed_prompts(seed: int = 0) -> Iterator[str]:
     while True:
         for place in rng.permutation(len(messages)):
             yield messages[place]
+
+
+def unseen_prompts() -> Iterator[str]:
+    """Messages that no head sees which learns from text of the default rows and seed, then the others; each once.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> first = list(islice(unseen_prompts(), 32))
+    >>> first == list(islice(seed_prompts(), 32))  # the first shard is held out
+    True
+    """
+    writing = Writing()
+    count = sum(len(kind["templates"]) * len(kind["subjects"]) for kind in prompt_kinds())
+    messages = list(islice(seed_prompts(writing.seed), count))
+    held_out = [place // writing.rows % writing.held_out == 0 for place in range(count)]
+    yield from compress(messages, held_out)
+    yield from compress(messages, map(not_, held_out))
 
 
 def write_texts(
