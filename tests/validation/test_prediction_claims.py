@@ -94,8 +94,15 @@ class World:
     )
     phases: int = 0
 
-    def decode(self, bench: Bench, settings: Sequence[Setting], *, seed: int, progress: Any) -> list[Run]:
-        """In place of `decode_interleaved`."""
+    def decode_groups(
+        self, bench: Bench, groups: Sequence[Sequence[Setting]], *, seed: int, progress: Any
+    ) -> list[list[Run]]:
+        """In place of `bench.decode_groups`."""
+        found = [self._decoded(bench, settings) for settings in groups]
+        progress(1.0)
+        return found
+
+    def _decoded(self, bench: Bench, settings: Sequence[Setting]) -> list[Run]:
         self.phases += 1
         runs = []
         for place, setting in enumerate(settings):
@@ -112,7 +119,6 @@ class World:
                     replace(row, request=prompt.name, draft_passes=passes) for row in rows if row.request == str(number)
                 )
                 runs.append(Run(prompt=prompt, setting=setting, decoding=_decoding(own)))
-            progress((place + 1) / len(settings))
         return runs
 
     def scenario(self, setting: Setting) -> Scenario:
@@ -132,7 +138,7 @@ class World:
         return [{"tokens": count, "seconds": float(STAIRS.pass_seconds(tokens=count))} for count in tokens]
 
     def installed(self, monkeypatch: pytest.MonkeyPatch) -> World:
-        monkeypatch.setattr(speculation, "decode_interleaved", self.decode)
+        monkeypatch.setattr(speculation, "decode_groups", self.decode_groups)
         monkeypatch.setattr(speculation, "pass_rows", self.pass_rows)
         return self
 
@@ -308,7 +314,7 @@ def test_a_real_study_on_a_tiny_model(settings: Settings, monkeypatch: pytest.Mo
         (found.held_out, speculation.HELD_OUT_GAMMAS),
     ):
         assert {run.setting.gamma for run in runs} == {PLAIN.gamma, *gammas}
-        assert len(runs) == 2 * (1 + 3 * len(gammas))
+        assert len(runs) == 2 * (1 + 3) * len(gammas)
     rows = found.compared("round_seconds", seed=0)
     assert len(rows) == 3
     assert all(0 < row.low < row.predicted < row.high for row in rows)

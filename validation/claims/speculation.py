@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from validation.decoder.load import Loaded, load
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import PROPOSERS
 from validation.decoder.tiny import tiny_model
-from validation.demo.bench import PLAIN, Bench, Run, Setting, decode_interleaved, rows
+from validation.demo.bench import PLAIN, Bench, Run, Setting, decode_groups, rows
 from validation.demo.prompts import Prompt, prompts
 from validation.heads.shipped import shipped_head
 from validation.memory import enough_memory
@@ -64,7 +64,12 @@ class Study:
     calibrations
         Of each drafter, at CALIBRATED_GAMMAS.
     calibrated, held_out
-        The runs before the prediction, and those after it; plain decoding is in both.
+        The runs that predictions come from, and those that they are held against; plain decoding is run for both.
+
+    Notes
+    -----
+    All runs take turns, prompt by prompt: a machine whose speed wanders then wanders for both alike. Nothing that was
+    held out enters a prediction.
     """
 
     model: str
@@ -73,12 +78,12 @@ class Study:
     held_out: Sequence[Run]
 
     def records(self, name: str, *, gammas: Sequence[int]) -> list[RoundRecord]:
-        """Rounds of a drafter at some gammas, in either phase."""
+        """Rounds of a drafter at some gammas, of either kind."""
         every = [*self.calibrated, *self.held_out]
         return [record for gamma in gammas for record in rows(every, Setting(proposer=name, gamma=gamma))]
 
     def plain_calibrated(self) -> list[RoundRecord]:
-        """Steps of plain decoding before the prediction."""
+        """Steps of plain decoding that predictions come from."""
         return rows(self.calibrated, PLAIN)
 
     def compared(self, quantity: str, *, seed: int) -> list[Row]:
@@ -214,13 +219,13 @@ def _study(asked: _Asked) -> Study:
     tokens = settings.scaled(TOKENS, least=2 * (max(GAMMAS) + 1))
     bench = open_bench(loaded, drafter=settings.drafter, tokens=tokens)
     stairs = _stairs(bench, settings)
-    calibrated = _runs(bench, CALIBRATED_GAMMAS, seed=settings.seed, progress=_part(asked.progress, 0))
+    groups = [_turns(bench, gammas) for gammas in (CALIBRATED_GAMMAS, HELD_OUT_GAMMAS)]
+    calibrated, held_out = decode_groups(bench, groups, seed=settings.seed, progress=asked.progress)
     plain = rows(calibrated, PLAIN)
     calibrations = {
         name: calibrate([*plain, *_of(calibrated, name)], staircase=stairs, seed=settings.seed)
         for name in bench.proposers
     }
-    held_out = _runs(bench, HELD_OUT_GAMMAS, seed=settings.seed, progress=_part(asked.progress, 1))
     return Study(model=loaded.name, calibrations=calibrations, calibrated=calibrated, held_out=held_out)
 
 
@@ -234,22 +239,17 @@ def _stairs(bench: Bench, settings: Settings) -> Staircase:
     return Staircase(tokens=tuple(counts), seconds=seconds, source=f"timed at {context} cached tokens")
 
 
-def _runs(bench: Bench, gammas: Sequence[int], *, seed: int, progress: Callable[[float], None]) -> list[Run]:
-    asked = [PLAIN, *(Setting(proposer=name, gamma=gamma) for gamma in gammas for name in bench.proposers)]
-    return decode_interleaved(bench, asked, seed=seed, progress=progress)
+def _turns(bench: Bench, gammas: Sequence[int]) -> list[Setting]:
+    """Every drafter at every gamma, and plain decoding once a gamma: all speedups share its time."""
+    return [
+        setting
+        for gamma in gammas
+        for setting in (PLAIN, *(Setting(proposer=name, gamma=gamma) for name in bench.proposers))
+    ]
 
 
 def _of(runs: Sequence[Run], name: str) -> list[RoundRecord]:
     return [record for run in runs if run.setting.proposer == name for record in run.decoding.records]
-
-
-def _part(progress: Callable[[float], None], place: int) -> Callable[[float], None]:
-    """The first or the second half of all progress."""
-    return partial(_report, progress, place)
-
-
-def _report(progress: Callable[[float], None], place: int, fraction: float) -> None:
-    progress((place + fraction) / 2)
 
 
 def _prompts() -> tuple[Prompt, ...]:

@@ -66,8 +66,8 @@ def same_requests(found: Study, row: Row) -> Row:
     calibration, gamma = found.calibrations[row.setting["proposer"]], row.setting["gamma"]
     survival = calibration.scenario(gamma).accepted_survival
     spread = float((2 * np.arange(1, gamma + 1) - 1) @ survival - survival.sum() ** 2) / row.predicted**2
-    plain = found.plain_calibrated()
-    rounds = len(plain) / row.predicted - len({record.request for record in plain})
+    tokens = {(record.request, record.round) for record in found.plain_calibrated()}  # each text was decoded repeatedly
+    rounds = len(tokens) / row.predicted - len({request for request, _ in tokens})
     variance = calibration.draws.independent_variance(gamma) + spread / max(1.0, rounds)
     reach = math.exp(float(stats.norm.ppf((1 + STATED) / 2)) * math.sqrt(variance))
     return replace(row, low=max(1.0, row.predicted / reach), high=min(gamma + 1.0, row.predicted * reach))

@@ -139,10 +139,25 @@ def decode_interleaved(
     progress
         Called after each text with the fraction done.
     """
-    runs = []
+    return decode_groups(bench, [settings], seed=seed, progress=progress)[0]
+
+
+def decode_groups(
+    bench: Bench,
+    groups: Sequence[Sequence[Setting]],
+    *,
+    seed: int,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> list[list[Run]]:
+    """The runs of several groups of settings, which all take turns; a setting in two groups is run for each of them.
+
+    Parameters as of `decode_interleaved`.
+    """
+    asked = [(place, setting) for place, settings in enumerate(groups) for setting in settings]
+    found: list[list[Run]] = [[] for _ in groups]
     for position, (prompt, tokens) in enumerate(bench.prompts.items()):
-        shift = position % len(settings)
-        for setting in (*settings[shift:], *settings[:shift]):
+        shift = position % len(asked)
+        for place, setting in (*asked[shift:], *asked[:shift]):
             decoding = decode(
                 bench.target,
                 bench.proposers[setting.proposer] if setting.proposer else None,
@@ -154,9 +169,9 @@ def decode_interleaved(
                 seed=seed + position,
                 request=prompt.name,
             )
-            runs.append(Run(prompt=prompt, setting=setting, decoding=decoding))
-            progress(len(runs) / (len(bench.prompts) * len(settings)))
-    return runs
+            found[place].append(Run(prompt=prompt, setting=setting, decoding=decoding))
+            progress(sum(map(len, found)) / (len(bench.prompts) * len(asked)))
+    return found
 
 
 def rows(runs: Sequence[Run], setting: Setting) -> list[RoundRecord]:
