@@ -61,10 +61,12 @@ def _law(point: FloatArray) -> BetaAcceptance:
     return BetaAcceptance(a=mean * total, b=(1 - mean) * total)
 
 
+SPREADS = (0.0, 0.02, 0.2)  # to set out from; 0, a constant acceptance, is a corner that no climb reaches
+
 FAMILY = Family(
     name="beta",
     parameters=("mean", "spread"),
     conditional=_conditional,
     law=_law,
-    starts=lambda rough: [(float(rough[0]), spread) for spread in (0.02, 0.2)],
+    starts=lambda rough: [(float(rough[0]), spread) for spread in SPREADS],
 )

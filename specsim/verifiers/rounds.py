@@ -123,7 +123,7 @@ def _place(sequence: IntArray, depth: IntArray | int, index: int) -> str:
 
 def _law_rows(name: str, laws: FloatArray | LazyRows, sequence: IntArray, depth: IntArray | int) -> FloatArray:
     rows = laws[sequence, depth]
-    totals = rows.sum(axis=-1, dtype=np.float64)
+    totals = rows.sum(axis=-1, dtype=np.promote_types(rows.dtype, np.float32))
     usable = (rows.min(axis=-1) >= 0) & (np.abs(totals - 1) <= _slack(rows))
     if not usable.all():
         first = int(np.flatnonzero(~usable)[0])

@@ -51,7 +51,7 @@ from validation.claims.prediction import Row
 from validation.decoder.load import Loaded
 from validation.decoder.loop import Decoding
 from validation.decoder.tiny import tiny_model
-from validation.demo.bench import PLAIN, Bench, Run, Setting
+from validation.demo.bench import PLAIN, Bench, Run, Setting, decode_groups
 from validation.train.text import Writing, seed_prompts, unseen_prompts
 
 MINE = ("tau", "iid_formula", "round_seconds", "speedup", "best_gamma", "pass_seconds", "draft_step", "crossover")
@@ -297,6 +297,20 @@ def test_a_pick_is_judged_by_what_it_loses() -> None:
 def test_a_pick_may_lose_a_share_only(tolerance: float) -> None:
     with pytest.raises(InputError, match=r"tolerance must be in \[0, 0.5\]"):
         BestGamma(tolerance=tolerance)
+
+
+def test_groups_of_settings_take_turns(tiny: Loaded) -> None:
+    """Each prompt is done with all settings of all groups before the next; one in two groups is run for both."""
+    whole = speculation.open_bench(tiny, drafter=None, tokens=4)
+    bench = dataclasses.replace(whole, prompts=dict(list(whole.prompts.items())[:3]))
+    lookup = Setting(proposer="ngram", gamma=2)
+    fractions: list[float] = []
+    first, second = decode_groups(bench, [[PLAIN, lookup], [PLAIN]], seed=0, progress=fractions.append)
+    assert [run.setting for run in second] == [PLAIN] * 3
+    assert sorted(run.setting.gamma for run in first) == [0, 0, 0, 2, 2, 2]
+    assert [run.prompt for run in first[::2]] == [run.prompt for run in second] == list(bench.prompts)
+    assert [run.decoding.tokens for run in second] == [run.decoding.tokens for run in first if run.setting == PLAIN]
+    assert fractions == pytest.approx([done / 9 for done in range(1, 10)])
 
 
 def test_a_real_study_on_a_tiny_model(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,7 @@ def small(head="medusa", **changes):
     """A recipe of few tokens a step."""
     objective = changes.pop("objective", Objective(terms={"ce": 1.0}, depth=2))
     settings = {"depth": 3, "drafts": 120, "batch_tokens": 300, "learning_rate": 4e-3, "warm_up": 2}
+    settings["optimizer"] = recipe(head).optimizer
     return Recipe(head=head, objective=objective, **settings | changes)
 
 

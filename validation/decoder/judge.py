@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from specsim.distributions import sample
 from specsim.errors import InputError
 from specsim.topology import chain
 from specsim.verifiers import (
@@ -63,6 +64,9 @@ def judge(rule: Rule | None, text: Text, draft: Draft, logits: Logits) -> Judgem
     if rule is None and text.sampling.is_greedy:
         best = text.argmax(logits, drafted=before).tolist()
         return Judgement(*greedy_path(draft.tokens, best, topology=draft.topology), "greedy")
+    if rule is None and not draft.tokens:  # what the usual rule comes to, without its checks
+        law = text.laws(logits, drafted=before)[0]
+        return Judgement((), int(sample(law, text.rng.random())), _usual(draft).name)
     rule = rule or _usual(draft)
     tokens = np.array(draft.tokens, dtype=np.int64)
     if not is_for_trees(rule):
