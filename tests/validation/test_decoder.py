@@ -12,7 +12,7 @@ from specsim.distributions import Sampling, sample
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
 from specsim.topology import Topology
-from specsim.verifiers import CoupledNoise, Gumbel, Rejection, Verification
+from specsim.verifiers import VERIFIERS, CoupledNoise, Gumbel, Rejection, Verification
 from validation.decoder.early_exit import early_exit
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel, _filled
@@ -480,6 +480,22 @@ def test_packed_passes_over_ragged_batches_and_trees_are_the_plain_ones(bias):
         found.append([*first.logits, *second.logits])
     for plain, fast in zip(*found, strict=True):
         np.testing.assert_allclose(fast, plain, rtol=0, atol=2e-4 * np.abs(plain).max())
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_a_usual_rule_that_is_named_gives_the_text_of_none(tiny, temperature):
+    """Rounds without drafts, whose token is drawn without the rule, among them."""
+    name = "rejection" if temperature else "greedy"
+    texts = [
+        decode(
+            CachedModel(tiny), NgramProposer(), PROMPT, gamma=2, max_tokens=40, seed=3, verifier=rule,
+            sampling=Sampling(temperature=temperature),
+        )
+        for rule in (None, VERIFIERS[name])
+    ]  # fmt: skip
+    assert texts[0].tokens == texts[1].tokens
+    assert {record.verifier for text in texts for record in text.records} == {name}
+    assert {record.drafted for record in texts[0].records} > {0}
 
 
 def test_only_passes_that_come_out_even_are_filled_up():

@@ -130,6 +130,23 @@ def test_sampled_trees_draw_siblings_from_the_laws_that_they_hand_over(tiny):
         assert (draft.q[parent + 1, siblings] > 0).all()
         np.testing.assert_allclose(draft.q[parent + 1].sum(), 1, rtol=1e-5)
     assert draft.passes == 2
+    chain = HeadProposer(head)
+    target.begin(1)
+    chain.begin([text], target.read([PROMPTS[0][:-1]], layers=chain.feature_layers).features)
+    np.testing.assert_allclose(draft.q[0], chain.propose([text], gammas=[1])[0].q[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sampled_tree_of_one_path_draws_what_the_head_says(tiny, name):
+    """With the most probable token alone in every law, a path drawn is the chain of temperature 0."""
+    path = SampledHeadTreeProposer(made(name, tiny), topology=Topology.branching(1, 1, 1))
+    only = Sampling(top_k=1)
+    drawn = decode(CachedModel(tiny), path, PROMPTS[0], gamma=3, max_tokens=12, sampling=only)
+    chain = decode(
+        CachedModel(tiny), HeadProposer(made(name, tiny)), PROMPTS[0], gamma=3, max_tokens=12, sampling=GREEDY
+    )
+    assert drawn.tokens == chain.tokens
+    assert [record.accepted for record in drawn.records] == [record.accepted for record in chain.records]
 
 
 def test_only_the_draft_vocabulary_is_drafted(tiny):
