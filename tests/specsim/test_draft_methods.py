@@ -371,7 +371,7 @@ def ideal(shape):
 
 @given(batch=st.integers(1, 250), context=st.integers(0, 200_000), budget=st.integers(1, 4096), gamma=st.integers(1, 8))
 def test_a_sparse_draft_costs_the_weights_and_the_budget(batch, context, budget, gamma):
-    """THEORY 7.3: T_D / T_T = (W + B K kv) / (W + B L kv) where both passes are bound by memory."""
+    """T_D / T_T = (W + B K kv) / (W + B L kv) where both passes are bound by memory."""
     weights, kv = DENSE.pass_weight_bytes, DENSE.kv_bytes_per_token
     draft = placed(SparseKV(budget=budget), cost_of=ideal).draft_seconds(gamma, batch=batch, context=context)
     plain = ideal(DENSE).pass_seconds(tokens=1, batch=batch, context=context)

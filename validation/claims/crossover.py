@@ -72,7 +72,7 @@ class Crossover:
     those of its drafts as a line in the batch. A pass is as wide as the longest draft of its batch; how often a text
     drafts is counted round by round, since all texts of a batch are as far. Held-out batches answer prompts of their
     own. Rounds are played with full batches only, and texts go on beyond their end. The fault is to take the speedup of
-    batch 1 for that of every batch (THEORY 7.2).
+    batch 1 for that of every batch.
     """
 
     name: ClassVar[str] = "crossover"

@@ -54,15 +54,9 @@ class DraftStep:
         total = int(loaded.model.config.get_text_config(decoder=True).num_hidden_layers)
         device = loaded.model.device.type
         fitted_layers, held_out_layers = depths(total)
-        fitted = [
-            Step("early exit", layers, context) for layers in fitted_layers for context in FITTED_CONTEXTS[device]
-        ]
-        held_out = [
-            Step(kind, layers, context)
-            for kind in KINDS
-            for layers in held_out_layers
-            for context in HELD_OUT_CONTEXTS[device]
-        ]
+        shallow, between = (contexts(loaded.model, these[device]) for these in (FITTED_CONTEXTS, HELD_OUT_CONTEXTS))
+        fitted = [Step("early exit", layers, context) for layers in fitted_layers for context in shallow]
+        held_out = [Step(kind, layers, context) for kind in KINDS for layers in held_out_layers for context in between]
         seconds, drift = _timed(loaded.model, [*fitted, *held_out], settings)
         seen, measured = ({step: seconds[step] for step in steps} for steps in (fitted, held_out))
         found = fit(_features(fitted), np.array(list(seen.values())))
@@ -102,6 +96,20 @@ def depths(total: int) -> tuple[list[int], list[int]]:
     fitted = {max(1, round(share * total)) for share in FITTED_SHARES}
     held_out = {max(2, round(share * total)) for share in HELD_OUT_SHARES}  # the first and the last are never skipped
     return sorted(fitted), sorted(held_out - fitted)
+
+
+def contexts(hf_model: Any, wanted: Sequence[int]) -> list[int]:
+    """What is to be cached before a step: `wanted`, or as much as the target's context leaves room for.
+
+    Raises
+    ------
+    InputError
+        A context of no more than two tokens.
+    """
+    limit = checks.integer(
+        "context of the target", hf_model.config.get_text_config(decoder=True).max_position_embeddings, low=3
+    )
+    return sorted({min(context, limit - 1) for context in wanted})
 
 
 def _features(steps: Sequence[Step]) -> Any:

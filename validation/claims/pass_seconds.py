@@ -129,7 +129,7 @@ class PassSeconds:
     Notes
     -----
     seconds = fixed + soft maximum(reading the weights, computing on all tokens) + caches read + pairs attended to
-    (THEORY 7.1), in the decoder's own passes, logits copied to the host among them. The fault takes time to be
+    , in the decoder's own passes, logits copied to the host among them. The fault takes time to be
     proportional to the tokens, at the rate of the largest pass: then drafts could never pay.
     """
 

@@ -31,6 +31,8 @@ class RaggedCache(Cache):
     whole
         Show every slot that there is room for, in use or not, and write by index: shapes then recur, as compiled
         models want them.
+    device
+        Where those indices are kept.
 
     Examples
     --------
@@ -44,11 +46,12 @@ class RaggedCache(Cache):
     [2, 1]
     """
 
-    def __init__(self, *, layers: int, rows: int = 1, whole: bool = False) -> None:
+    def __init__(self, *, layers: int, rows: int = 1, whole: bool = False, device: torch.device | str = "cpu") -> None:
         self.lengths = [0] * checks.integer("rows", rows, low=1)
         self.begun = list(self.lengths)
         self.span = 0
         self.whole = whole
+        self.device = device
         self.slots: Tensor | None = None  # (B, n), where the tokens of the pass go; only with `whole`
         super().__init__(layers=[_Layer(self) for _ in range(checks.integer("layers", layers, low=1))])
 
@@ -66,7 +69,8 @@ class RaggedCache(Cache):
         for layer in self.layers:
             layer.reserve(self.width)
         if self.whole:
-            self.slots = torch.tensor(self.begun)[:, None] + torch.arange(self.span)
+            begun = torch.tensor(self.begun, device=self.device)
+            self.slots = begun[:, None] + torch.arange(self.span, device=self.device)
 
     def cut(self, lengths: Sequence[int]) -> None:
         """Keep the first lengths[b] tokens of row b."""

@@ -98,7 +98,8 @@ class CachedModel(LanguageModel):
 
     def begin(self, rows: int) -> None:
         """See `LanguageModel.begin`."""
-        self._cache = RaggedCache(layers=self._layers, rows=rows, whole=self._compiled is not None)
+        whole = self._compiled is not None
+        self._cache = RaggedCache(layers=self._layers, rows=rows, whole=whole, device=self.device)
 
     def cut(self, lengths: Sequence[int]) -> None:
         """See `LanguageModel.cut`."""

@@ -203,6 +203,8 @@ class HeadProposer(Proposer):
         if self._cache is not None:
             self._cache.extend(counts)
             starts = self._cache.begun
+        if len(counts) == counts[0] == 1:  # sees all that is cached
+            return Where(positions=torch.tensor([starts], device=device), visible=None, cache=self._cache)
         found = layout(starts, span=max(counts), device=device)
         visible = found.visible
         if not causal:
