@@ -29,13 +29,14 @@ class Lookahead(DraftMethod):
 
     Notes
     -----
-    Fu et al. (arXiv 2402.02057). With drafts of depth gamma up to N - 1, a pass scores (W + G) gamma + 1 tokens. The
-    defaults are those of their repository. Plain Jacobi decoding is `guesses=0`.
+    Fu et al. (arXiv 2402.02057). Whatever the depth gamma of the drafts, up to N - 1, the window holds W (N - 1)
+    tokens: a pass scores these, G gamma drafts and the last committed token. The defaults are those of their
+    repository.
 
     Examples
     --------
-    >>> Lookahead().target_tokens([0, 4])
-    array([ 1, 57])
+    >>> Lookahead().target_tokens([0, 2, 4])
+    array([ 1, 43, 57])
     """
 
     window: int = 7
@@ -46,7 +47,7 @@ class Lookahead(DraftMethod):
 
     def __post_init__(self) -> None:
         checks.integer("window", self.window, low=1)
-        checks.integer("guesses", self.guesses)
+        checks.integer("guesses", self.guesses, low=1)
         checks.integer("ngram", self.ngram, low=2)
 
     @classmethod
@@ -69,4 +70,5 @@ class Lookahead(DraftMethod):
 
     def target_tokens(self, gamma: Count) -> IntArray:
         """Window, guesses and the last committed token [1]."""
-        return np.asarray((self.window + self.guesses) * self.depths(gamma) + 1)
+        depths = self.depths(gamma)
+        return np.where(depths > 0, self.window * (self.ngram - 1) + self.guesses * depths, 0) + 1

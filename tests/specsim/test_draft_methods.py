@@ -482,7 +482,8 @@ def test_static_trees_of_heads():
 
 def test_lookahead_scores_window_and_guesses_in_the_targets_pass():
     assert Lookahead().target_tokens(4) == 7 * 4 + 7 * 4 + 1
-    assert Lookahead(guesses=0).target_tokens(2) == 15
+    assert Lookahead(window=5, guesses=3, ngram=4).target_tokens(2) == 5 * 3 + 3 * 2 + 1
+    assert Lookahead().target_tokens(0) == 1
     assert Lookahead().max_gamma == 4
     drafter = placed(Lookahead())
     assert drafter.draft_seconds(4) == 0
