@@ -380,6 +380,21 @@ def test_the_difference_of_losses_is_resampled_over_texts() -> None:
     assert low < middle == 0.0 < high
 
 
+@pytest.mark.parametrize(("tv", "passed"), [(0.2, True), (0.3, False)])
+def test_heads_taken_for_each_other_are_told_apart_where_the_loss_matters(
+    settings: Settings, tv: float, passed: bool
+) -> None:
+    """Sixty texts whose acceptance varies by 0.02; at equal acceptance the fault is no fault, and nothing is shown."""
+    rng, places = np.random.default_rng(0), np.full(60, 20.0)
+    alphas = {
+        name: Sums(top=places * rng.normal(alpha, 0.02, size=60), bottom=places)
+        for name, alpha in {"untrained": 0.1, "kl": 0.3, "tv": tv}.items()
+    }
+    result = KlOrTv()._judged(alphas, model="none", settings=settings)
+    assert result.passed is passed
+    assert result.controls[0].caught is passed
+
+
 # the scheduler
 
 
