@@ -128,23 +128,25 @@ class PassSeconds:
 
     Notes
     -----
-    seconds = fixed + soft maximum(reading the weights, computing on all tokens) + caches read + pairs attended to
-    , in the decoder's own passes, logits copied to the host among them. The fault takes time to be
+    seconds = fixed + soft maximum(reading the weights, computing on all tokens) + caches read + pairs attended to,
+    in the decoder's own passes, logits copied to the host among them. Which passes are fitted to is fixed beforehand;
+    all are timed in turn, so that a machine that changes its speed does so for all of them. The fault takes time to be
     proportional to the tokens, at the rate of the largest pass: then drafts could never pay.
     """
 
     name: ClassVar[str] = "pass_seconds"
 
     def run(self, settings: Settings) -> ClaimResult:
-        """Time some combinations, fit, state what others take, and time those."""
+        """Time all combinations in turn, fit to some, and compare what that says of the others."""
         from validation.claims.speculation import open_target, planted
 
         loaded = open_target(settings, is_timed=True)
-        seen, drift = _timed(loaded, FITTED, settings, lambda fraction: settings.progress(fraction / 2))
+        fitted, held_out = (_cases(loaded, grids, settings) for grids in (FITTED, HELD_OUT))
+        seconds, drift = _timed(loaded, [*fitted, *held_out], settings)
+        seen, measured = ({case: seconds[case] for case in cases} for cases in (fitted, held_out))
         tokens, batch, context = (np.array(axis) for axis in zip(*seen, strict=True))
         law, found = fit_passes(tokens, batch, context, np.array(list(seen.values())))
         largest = max(seen, key=lambda case: case.tokens * case.batch)
-        measured, _ = _timed(loaded, HELD_OUT, settings, lambda fraction: settings.progress((1 + fraction) / 2))
         rows = list(_rows(law, found, measured, drift=drift, repeats=_repeats(settings)))
 
         def proportional(row: Row) -> float:
@@ -184,16 +186,19 @@ def reader(model: CachedModel, chunk: Sequence[int], *, batch: int, context: int
     return act
 
 
-def _timed(
-    loaded: Loaded, grids: dict[str, Grid], settings: Settings, progress: Callable[[float], None]
-) -> tuple[dict[Case, float], float]:
-    """Median seconds of every case, and how far the machine wandered."""
+def _cases(loaded: Loaded, grids: dict[str, Grid], settings: Settings) -> list[Case]:
+    """Those of the device that fit into the target's context and the settings' batch."""
     limit = int(loaded.model.config.get_text_config(decoder=True).max_position_embeddings)
     cases = grids[loaded.model.device.type].within(limit, widest=settings.widest)
     if not cases:
         raise InputError(
             f"context limit and batch must hold a timed pass, got {limit} tokens and {settings.batch or 'any batch'}"
         )
+    return cases
+
+
+def _timed(loaded: Loaded, cases: Sequence[Case], settings: Settings) -> tuple[dict[Case, float], float]:
+    """Median seconds of every case, all timed in turn, and how far the machine wandered."""
     shapes = {(case.batch, case.context) for case in cases}
     ready = {
         shape: prefilled(loaded.model, batch=shape[0], context=shape[1], seed=settings.seed) for shape in sorted(shapes)
@@ -202,7 +207,7 @@ def _timed(
     for case in cases:
         model, text = ready[case.batch, case.context]
         actions[case] = reader(model, text[: case.tokens], batch=case.batch, context=case.context)
-    return timed(actions, repeats=_repeats(settings), seed=settings.seed, progress=progress)
+    return timed(actions, repeats=_repeats(settings), seed=settings.seed, progress=settings.progress)
 
 
 def _repeats(settings: Settings) -> int:

@@ -32,7 +32,7 @@ class RaggedCache(Cache):
         Show every slot that there is room for, in use or not, and write by index: shapes then recur, as compiled
         models want them.
     device
-        Where those indices are kept.
+        Where indices of slots are kept: that of the model.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class RaggedCache(Cache):
         self.span = 0
         self.whole = whole
         self.device = device
-        self.slots: Tensor | None = None  # (B, n), where the tokens of the pass go; only with `whole`
+        self.slots: Tensor | None = None  # (B, n), where the tokens of the pass go; None where rows are of one length
         super().__init__(layers=[_Layer(self) for _ in range(checks.integer("layers", layers, low=1))])
 
     @property
@@ -68,7 +68,8 @@ class RaggedCache(Cache):
         self.lengths = [length + count for length, count in zip(self.begun, counts, strict=True)]
         for layer in self.layers:
             layer.reserve(self.width)
-        if self.whole:
+        self.slots = None
+        if self.whole or len(set(self.begun)) > 1:
             begun = torch.tensor(self.begun, device=self.device)
             self.slots = begun[:, None] + torch.arange(self.span, device=self.device)
 
@@ -125,11 +126,9 @@ class _Layer(CacheLayerMixin):
         """Write the new tokens of every row behind what it has; all slots in sight."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        if self._cache.slots is not None:
-            return self._put(key_states, value_states, self._cache.slots)
         width = self._cache.width
-        self._write(self.keys, key_states)
-        self._write(self.values, value_states)
+        for store, new in ((self.keys, key_states), (self.values, value_states)):
+            self._write(store, new)
         return self.keys[:, :, :width], self.values[:, :, :width]
 
     def reserve(self, width: int) -> None:
@@ -137,20 +136,15 @@ class _Layer(CacheLayerMixin):
         if self.is_initialized and width > self.keys.shape[2]:
             self.keys, self.values = _grown(self.keys, width), _grown(self.values, width)
 
-    def _put(self, key_states: Tensor, value_states: Tensor, slots: Tensor) -> tuple[Tensor, Tensor]:
-        """Write by index alone, so that a compiled pass does not depend on how long the rows are."""
-        rows = torch.arange(slots.shape[0], device=slots.device)[:, None]
-        self.keys[rows, :, slots] = key_states.transpose(1, 2)
-        self.values[rows, :, slots] = value_states.transpose(1, 2)
-        return self.keys, self.values
-
     def _write(self, store: Tensor, new: Tensor) -> None:
-        starts, span = self._cache.begun, new.shape[2]
-        if len(set(starts)) == 1:
-            store[:, :, starts[0] : starts[0] + span] = new
+        """In one step whatever the rows' lengths; by index alone with `whole`, so that compiled passes recur."""
+        slots = self._cache.slots
+        if slots is None:
+            start = self._cache.begun[0]
+            store[:, :, start : start + new.shape[2]] = new
         else:
-            for row, start in enumerate(starts):
-                store[row, :, start : start + span] = new[row]
+            rows = torch.arange(slots.shape[0], device=slots.device)[:, None]
+            store[rows, :, slots] = new.transpose(1, 2)
 
     def move(self, row: int, slots: Sequence[int], start: int) -> None:
         """Copy `slots` of a row to `start` and behind."""

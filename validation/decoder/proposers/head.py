@@ -70,7 +70,8 @@ class HeadProposer(Proposer):
     def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
         """See `Proposer.begin`."""
         layers = self.head.cache_layers
-        self._cache = RaggedCache(layers=layers, rows=len(texts)) if layers else None
+        device = self.head.vocabulary.device
+        self._cache = RaggedCache(layers=layers, rows=len(texts), device=device) if layers else None
         self._read = [0] * len(texts)
         self._fresh: list[list[Tensor]] = [[] for _ in texts]
         self._last: list[Tensor | None] = [None] * len(texts)  # what `read` gave for each text's last pair
