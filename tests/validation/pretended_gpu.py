@@ -21,8 +21,10 @@ from torch.utils._pytree import tree_map_only
 NAME = "Pretended GPU"
 SHOWN, CPU = torch.device("cuda:0"), torch.device("cpu")
 _aten = torch.ops.aten
-_WITH_CPU = {_aten.to, _aten._to_copy, _aten.copy_, _aten.index, _aten.index_put, _aten.index_put_}
+_WITH_CPU = {_aten.to, _aten._to_copy, _aten.copy_}
 """Kernels of a GPU that take a tensor of the CPU beside one of theirs."""
+_INDEXED = {_aten.index, _aten.index_put, _aten.index_put_}
+"""Those whose indices, and nothing else, may be on the CPU."""
 _IN_PLACE = {_aten.copy_, _aten.index_put_}
 _SHOWS = {Tensor.device.__get__: SHOWN, Tensor.is_cuda.__get__: True}
 
@@ -118,10 +120,11 @@ def _run(kernel: Any, args: Any, kwargs: Any) -> Any:
     inner = _inner()
     if not ours and inner not in places:
         return kernel(*args, **kwargs)
-    if ours and name not in _WITH_CPU and any(tensor.dim() for tensor in given if not isinstance(tensor, _OnGpu)):
-        raise RuntimeError(f"Expected all tensors to be on the same device, got cuda:0 and cpu in {kernel}")
-    if name is _aten.index and not isinstance(args[0], _OnGpu):
+    together = [tensor for tensor in (args[0], *args[2:3]) if isinstance(tensor, Tensor)] if name in _INDEXED else given
+    if name in _INDEXED and not isinstance(args[0], _OnGpu):
         raise RuntimeError("indices should be on the same device as the indexed tensor (cpu)")
+    if ours and name not in _WITH_CPU and any(one.dim() for one in together if not isinstance(one, _OnGpu)):
+        raise RuntimeError(f"Expected all tensors to be on the same device, got cuda:0 and cpu in {kernel}")
     stays = isinstance(args[0], _OnGpu) if name in _IN_PLACE else not places or places[0] == inner
     held = tree_map_only(_OnGpu, lambda tensor: tensor.held, (args, kwargs))
     inner_args, inner_kwargs = tree_map_only(torch.device, lambda place: CPU, held)

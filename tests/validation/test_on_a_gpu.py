@@ -86,6 +86,10 @@ def test_the_pretence_is_as_strict_as_a_gpu(gpu):
         torch.nn.functional.embedding(torch.tensor([1]), there[:, None])
     with pytest.raises(RuntimeError, match="indices"):
         here[there.long()]
+    with pytest.raises(RuntimeError, match="same device"):
+        there[there.long()] = here
+    with pytest.raises(RuntimeError, match="indices"):
+        here[there.long()] = 0.0
     with pytest.raises(TypeError, match="numpy"):
         there.numpy()
     assert (there + 1).cpu().tolist() == [1, 2, 3, 4]
@@ -124,7 +128,9 @@ def test_passes_of_recurring_shapes_decode_there_what_they_decode_here(monkeypat
     monkeypatch.setattr(torch, "compile", lambda forward, **options: forward)
     here = decode_all(CachedModel(on("cpu").model, compiled=True), None, asked(0.0, 10))
     with pretended_gpu():
-        there = decode_all(CachedModel(on("cuda").model, compiled=True), None, asked(0.0, 10))
+        target = CachedModel(on("cuda").model, compiled=True)
+        there = decode_all(target, None, asked(0.0, 10))
+        assert target._cache.slots.device.type == "cuda"  # indices on the CPU would be copied in every layer
     assert [text.tokens for text in there] == [text.tokens for text in here]
 
 
@@ -158,3 +164,4 @@ def test_heads_train_there_and_draft_there(trained, name):
 def test_claims_run_there(gpu, default, name):
     found = CLAIMS[name].run(Settings(seed=0, device="cuda", budget=0.02))
     assert found.n > 0
+    assert found.passed or name in ("pass_seconds", "draft_step")  # seconds of a pretended GPU follow no law

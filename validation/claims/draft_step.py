@@ -54,10 +54,11 @@ class DraftStep:
         total = int(loaded.model.config.get_text_config(decoder=True).num_hidden_layers)
         device = loaded.model.device.type
         fitted_layers, held_out_layers = depths(total)
-        shallow, between = (contexts(loaded.model, these[device]) for these in (FITTED_CONTEXTS, HELD_OUT_CONTEXTS))
-        fitted = [Step("early exit", layers, context) for layers in fitted_layers for context in shallow]
-        held_out = [Step(kind, layers, context) for kind in KINDS for layers in held_out_layers for context in between]
-        seconds, drift = _timed(loaded.model, [*fitted, *held_out], settings)
+        limit = int(loaded.model.config.get_text_config(decoder=True).max_position_embeddings)
+        known, others = contexts(device, limit=limit)
+        fitted = [Step("early exit", layers, context) for layers in fitted_layers for context in known]
+        held_out = [Step(kind, layers, context) for kind in KINDS for layers in held_out_layers for context in others]
+        seconds, drift = _timed(loaded.model, [*fitted, *held_out], settings, known=fitted)
         seen, measured = ({step: seconds[step] for step in steps} for steps in (fitted, held_out))
         found = fit(_features(fitted), np.array(list(seen.values())))
         foretold = dict(zip(measured, (_features(list(measured)) @ found.coefficients).tolist(), strict=True))
@@ -98,31 +99,39 @@ def depths(total: int) -> tuple[list[int], list[int]]:
     return sorted(fitted), sorted(held_out - fitted)
 
 
-def contexts(hf_model: Any, wanted: Sequence[int]) -> list[int]:
-    """What is to be cached before a step: `wanted`, or as much as the target's context leaves room for.
+def contexts(device: str, *, limit: int) -> tuple[list[int], list[int]]:
+    """Cached tokens to fit to and to hold out, all scaled down alike where a target's context is too short for them.
 
     Raises
     ------
     InputError
-        A context of no more than two tokens.
+        A context in which they cannot be told apart.
+
+    Examples
+    --------
+    >>> contexts("cuda", limit=8192), contexts("cuda", limit=2048)
+    (([128, 4096], [512, 2048]), ([63, 2047], [255, 1023]))
     """
-    limit = checks.integer(
-        "context of the target", hf_model.config.get_text_config(decoder=True).max_position_embeddings, low=3
-    )
-    return sorted({min(context, limit - 1) for context in wanted})
+    wanted = FITTED_CONTEXTS[device], HELD_OUT_CONTEXTS[device]
+    checks.integer("context of the target", limit, low=64)
+    scale = min(1.0, (limit - 1) / max(map(max, wanted)))
+    fitted, held_out = ([int(scale * context) for context in each] for each in wanted)
+    return fitted, held_out
 
 
 def _features(steps: Sequence[Step]) -> Any:
     return np.array([(1, step.layers, step.layers * step.context) for step in steps], dtype=np.float64)
 
 
-def _timed(hf_model: Any, steps: Sequence[Step], settings: Settings) -> tuple[dict[Step, float], float]:
+def _timed(
+    hf_model: Any, steps: Sequence[Step], settings: Settings, *, known: Sequence[Step]
+) -> tuple[dict[Step, float], float]:
     """Median seconds of every step, and how far the machine wandered."""
     actions = {}
     for step in steps:
         model, text = prefilled(_drafter(hf_model, step), batch=1, context=step.context, seed=settings.seed)
         actions[step] = reader(model, text[:1], batch=1, context=step.context)
-    return timed(actions, repeats=_repeats(settings), seed=settings.seed, progress=settings.progress)
+    return timed(actions, known=known, repeats=_repeats(settings), seed=settings.seed, progress=settings.progress)
 
 
 def _drafter(hf_model: Any, step: Step) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -91,13 +91,15 @@ def fit(features: FloatArray, seconds: FloatArray, *, chosen: int = 0) -> Fit:
 def timed(
     actions: Mapping[Key, Callable[[], object]],
     *,
+    known: Collection[Key],
     repeats: int,
     seed: int,
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> tuple[dict[Key, float], float]:
     """Median seconds of each action, and the variance of the machine's own level from one turn to the next.
 
-    Every turn does the same work, so that what its turns have in common on the log scale is the machine's wandering.
+    Every turn does the same work, so that what its turns have in common on the log scale is the machine's wandering. It
+    is taken from the actions `known` beforehand, not from those that are held out.
     """
     from validation.timing import interleaved
 
@@ -110,7 +112,7 @@ def timed(
 
     samples = interleaved(actions, repeats=repeats, warm_up=WARM_UP, before=count, seed=seed)
     medians = {key: float(np.median(seconds)) for key, seconds in samples.items()}
-    levels = np.log([samples[key] for key in actions]) - np.log([[medians[key]] for key in actions])
+    levels = np.log([samples[key] for key in known]) - np.log([[medians[key]] for key in known])
     return medians, float(np.var(np.median(levels, axis=0)))
 
 

@@ -142,7 +142,7 @@ class PassSeconds:
 
         loaded = open_target(settings, is_timed=True)
         fitted, held_out = (_cases(loaded, grids, settings) for grids in (FITTED, HELD_OUT))
-        seconds, drift = _timed(loaded, [*fitted, *held_out], settings)
+        seconds, drift = _timed(loaded, [*fitted, *held_out], settings, known=fitted)
         seen, measured = ({case: seconds[case] for case in cases} for cases in (fitted, held_out))
         tokens, batch, context = (np.array(axis) for axis in zip(*seen, strict=True))
         law, found = fit_passes(tokens, batch, context, np.array(list(seen.values())))
@@ -197,7 +197,9 @@ def _cases(loaded: Loaded, grids: dict[str, Grid], settings: Settings) -> list[C
     return cases
 
 
-def _timed(loaded: Loaded, cases: Sequence[Case], settings: Settings) -> tuple[dict[Case, float], float]:
+def _timed(
+    loaded: Loaded, cases: Sequence[Case], settings: Settings, *, known: Sequence[Case]
+) -> tuple[dict[Case, float], float]:
     """Median seconds of every case, all timed in turn, and how far the machine wandered."""
     shapes = {(case.batch, case.context) for case in cases}
     ready = {
@@ -207,7 +209,7 @@ def _timed(loaded: Loaded, cases: Sequence[Case], settings: Settings) -> tuple[d
     for case in cases:
         model, text = ready[case.batch, case.context]
         actions[case] = reader(model, text[: case.tokens], batch=case.batch, context=case.context)
-    return timed(actions, repeats=_repeats(settings), seed=settings.seed, progress=settings.progress)
+    return timed(actions, known=known, repeats=_repeats(settings), seed=settings.seed, progress=settings.progress)
 
 
 def _repeats(settings: Settings) -> int:
