@@ -19,7 +19,7 @@ test: lint
 test-weights: .venv/installed-test
 	$(BIN)/pytest -m "weights or compiled"
 
-# Every drafter head, trained on the target's own text: ten minutes of text, then six to sixteen a head on two cores.
+# Every drafter head, trained on the target's own text: ten minutes of text, then six to eighteen a head on two cores.
 train: .venv/installed-demo
 	$(BIN)/specsim validate train all --out out/heads --resume
 

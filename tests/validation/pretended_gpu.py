@@ -129,12 +129,10 @@ def _run(kernel: Any, args: Any, kwargs: Any) -> Any:
     held = tree_map_only(_OnGpu, lambda tensor: tensor.held, (args, kwargs))
     inner_args, inner_kwargs = tree_map_only(torch.device, lambda place: CPU, held)
     found = kernel(*inner_args, **inner_kwargs)
+    if not stays:
+        return found
     known = {id(tensor.held): tensor for tensor in ours}
-    return (
-        tree_map_only(Tensor, lambda one: known[id(one)] if id(one) in known else _OnGpu(one), found)
-        if stays
-        else found
-    )
+    return tree_map_only(Tensor, lambda one: known[id(one)] if id(one) in known else _OnGpu(one), found)
 
 
 def _as_tensors(places: Any) -> Any:

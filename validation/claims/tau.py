@@ -24,8 +24,8 @@ class Tau:
 
     Notes
     -----
-    tau is 1 plus the sum over depths of the chance that so many drafts are proposed and stand. The fault
-    takes accepted over drafted tokens, which is often published as an acceptance rate, for the alpha of
+    tau is 1 plus the sum over depths of the chance that so many drafts are proposed and stand. The fault takes
+    accepted over drafted tokens, which is often published as an acceptance rate, for the alpha of
     (1 - alpha^(gamma+1)) / (1 - alpha).
     """
 
