@@ -19,6 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 NAME = "Pretended GPU"
+CAN_PRETEND = hasattr(backend_registration, "_setup_privateuseone_for_python_backend")
+"""Whether this torch lets a device be written in Python."""
 SHOWN, CPU = torch.device("cuda:0"), torch.device("cpu")
 _aten = torch.ops.aten
 _WITH_CPU = {_aten.to, _aten._to_copy, _aten.copy_}
@@ -26,7 +28,12 @@ _WITH_CPU = {_aten.to, _aten._to_copy, _aten.copy_}
 _INDEXED = {_aten.index, _aten.index_put, _aten.index_put_}
 """Those whose indices, and nothing else, may be on the CPU."""
 _IN_PLACE = {_aten.copy_, _aten.index_put_}
+_INNER = torch.device("privateuseone:0")
+"""The backend that torch dispatches here."""
 _SHOWS = {Tensor.device.__get__: SHOWN, Tensor.is_cuda.__get__: True}
+
+if CAN_PRETEND:  # when imported, since autograd counts the devices at a process's first backward pass, and never again
+    backend_registration._setup_privateuseone_for_python_backend("pretended")
 
 
 @contextmanager
@@ -38,15 +45,10 @@ def pretended_gpu() -> Iterator[None]:
     )
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
-        with cuda, _Names(_inner()), _Kernels():
+        with cuda, _Names(), _Kernels():
             yield
     finally:
         torch.__future__.set_swap_module_params_on_conversion(swapped)
-
-
-def can_pretend() -> bool:
-    """Whether this torch lets a device be written in Python."""
-    return hasattr(backend_registration, "_setup_privateuseone_for_python_backend")
 
 
 class _OnGpu(Tensor):
@@ -64,7 +66,7 @@ class _OnGpu(Tensor):
                 strides=held.stride(),
                 storage_offset=held.storage_offset(),
                 dtype=held.dtype,
-                device=_inner(),
+                device=_INNER,
                 requires_grad=held.requires_grad,
             )
         made.held = held
@@ -83,14 +85,10 @@ class _Kernels(TorchDispatchMode):
 class _Names(TorchFunctionMode):
     """Says cuda:0 where torch knows a backend by another name."""
 
-    def __init__(self, inner: torch.device) -> None:
-        super().__init__()
-        self._inner = inner
-
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {key: self._place(value) if key == "device" else value for key, value in (kwargs or {}).items()}
-        if function in (torch.tensor, torch.as_tensor) and kwargs.get("device") == self._inner:
-            return function(*args, **kwargs | {"device": CPU}).to(self._inner)
+        if function in (torch.tensor, torch.as_tensor) and kwargs.get("device") == _INNER:
+            return function(*args, **kwargs | {"device": CPU}).to(_INNER)
         if function is Tensor.to:
             args = tuple(map(self._place, args))
         if not args or not isinstance(args[0], _OnGpu):
@@ -107,7 +105,7 @@ class _Names(TorchFunctionMode):
 
     def _place(self, value: Any) -> Any:
         is_cuda = isinstance(value, str | torch.device) and str(value).startswith("cuda")
-        return self._inner if is_cuda else value
+        return _INNER if is_cuda else value
 
 
 def _run(kernel: Any, args: Any, kwargs: Any) -> Any:
@@ -117,15 +115,14 @@ def _run(kernel: Any, args: Any, kwargs: Any) -> Any:
     places: list[torch.device] = []
     tree_map_only(torch.device, places.append, (args, kwargs))
     ours, name = [tensor for tensor in given if isinstance(tensor, _OnGpu)], kernel.overloadpacket
-    inner = _inner()
-    if not ours and inner not in places:
+    if not ours and _INNER not in places:
         return kernel(*args, **kwargs)
     together = [tensor for tensor in (args[0], *args[2:3]) if isinstance(tensor, Tensor)] if name in _INDEXED else given
     if name in _INDEXED and not isinstance(args[0], _OnGpu):
         raise RuntimeError("indices should be on the same device as the indexed tensor (cpu)")
     if ours and name not in _WITH_CPU and any(one.dim() for one in together if not isinstance(one, _OnGpu)):
         raise RuntimeError(f"Expected all tensors to be on the same device, got cuda:0 and cpu in {kernel}")
-    stays = isinstance(args[0], _OnGpu) if name in _IN_PLACE else not places or places[0] == inner
+    stays = isinstance(args[0], _OnGpu) if name in _IN_PLACE else not places or places[0] == _INNER
     held = tree_map_only(_OnGpu, lambda tensor: tensor.held, (args, kwargs))
     inner_args, inner_kwargs = tree_map_only(torch.device, lambda place: CPU, held)
     found = kernel(*inner_args, **inner_kwargs)
@@ -139,10 +136,3 @@ def _as_tensors(places: Any) -> Any:
     if isinstance(places, tuple):
         return tuple(map(_as_tensors, places))
     return torch.tensor(places) if isinstance(places, list) else places
-
-
-def _inner() -> torch.device:
-    """The backend that torch dispatches here."""
-    if torch._C._get_privateuse1_backend_name() != "pretended":
-        backend_registration._setup_privateuseone_for_python_backend("pretended")
-    return torch.device("pretended:0")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from specsim.distributions import Sampling
-from tests.validation.pretended_gpu import NAME, can_pretend, pretended_gpu
+from tests.validation.pretended_gpu import CAN_PRETEND, NAME, pretended_gpu
 from validation.claims import CLAIMS, Settings, speculation
 from validation.decoder import load as loading
 from validation.decoder.datastore import Datastore
@@ -24,7 +24,7 @@ from validation.train.recipe import recipe
 from validation.train.text import Writing
 from validation.train.trainer import train
 
-pytestmark = pytest.mark.skipif(not can_pretend(), reason="this torch lets no device be written in Python")
+pytestmark = pytest.mark.skipif(not CAN_PRETEND, reason="this torch lets no device be written in Python")
 
 PROMPTS = [b"a rose is a rose is a rose", b"to be or not to be, that is"]
 OPTIONS = {
@@ -94,6 +94,15 @@ def test_the_pretence_is_as_strict_as_a_gpu(gpu):
         there.numpy()
     assert (there + 1).cpu().tolist() == [1, 2, 3, 4]
     assert there[here.long()].tolist() == [0, 1, 2, 3]
+
+
+def test_gradients_are_taken_there_after_some_on_the_cpu():
+    """As when a worker has trained on the CPU before."""
+    torch.ones(2, requires_grad=True).sum().backward()
+    with pretended_gpu():
+        weight = torch.ones(2, device="cuda", requires_grad=True)
+        (weight * weight).sum().backward()
+        assert weight.grad.cpu().tolist() == [2, 2]
 
 
 def test_a_model_is_loaded_onto_it(gpu, default):
