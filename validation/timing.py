@@ -7,6 +7,7 @@ import platform
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
@@ -216,6 +217,12 @@ def fingerprint() -> dict[str, Any]:
 def has_fast_bfloat16() -> bool:
     """Whether the processor multiplies bfloat16 by itself."""
     return bool({"avx512_bf16", "amx_bf16", "bf16"} & set(fingerprint()["dtype_flags"]))
+
+
+@cache
+def is_intel() -> bool:
+    """Whether Intel made the processor."""
+    return _cpu_facts().get("vendor_id") == "GenuineIntel"
 
 
 def _cpu_facts() -> dict[str, str]:

@@ -11,14 +11,11 @@ from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralFo
 from specsim.distributions import Sampling, sample
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
-from specsim.topology import Topology
 from specsim.verifiers import VERIFIERS, CoupledNoise, Gumbel, Rejection, Verification
 from validation.decoder.early_exit import early_exit
 from validation.decoder.loop import decode
-from validation.decoder.model import CachedModel, _filled
-from validation.decoder.packed import packed
+from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer
-from validation.decoder.proposers.quantised import quantise
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Text
 from validation.decoder.tiny import tiny_model
@@ -441,47 +438,6 @@ def test_with_coupled_noise_the_text_does_not_depend_on_drafter_and_gamma():
         assert text(ModelProposer(good), gamma=3, seed=seed + 10)[0] != plain
 
 
-# --- packed weights
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_packed_weights_give_the_same_logits_up_to_rounding(dtype):
-    model = tiny_model()[0].to(dtype)
-    ids = torch.tensor([PROMPT[:7]])
-    found, expected = packed(model)(ids).logits.float(), model(ids).logits.float()
-    scale = expected.abs().max().item()
-    torch.testing.assert_close(found, expected, rtol=0, atol=scale * (1e-5 if dtype is torch.float32 else 3e-2))
-    assert packed(model) is packed(model)
-    assert type(model.lm_head) is torch.nn.Linear  # the model itself is left alone
-
-
-def test_a_packed_model_speculates_like_the_plain_one(tiny):
-    plain = decode(CachedModel(tiny), None, PROMPT, max_tokens=32, sampling=GREEDY)
-    proposer = ModelProposer(CachedModel(early_exit(tiny, layers=3), pack=True))
-    fast = decode(CachedModel(tiny, pack=True), proposer, PROMPT, gamma=3, max_tokens=32, sampling=GREEDY)
-    assert fast.tokens == plain.tokens
-
-
-@pytest.mark.parametrize("bias", [False, True])
-def test_packed_passes_over_ragged_batches_and_trees_are_the_plain_ones(bias):
-    """Grouped heads, masks of every row, biases of joined products: the same logits as the model's own layers."""
-    config = LlamaConfig(**tiny_model()[0].config.to_dict() | {"attention_bias": bias, "mlp_bias": bias})
-    torch.manual_seed(5)
-    model = LlamaForCausalLM(config)
-    for weight in model.parameters():
-        torch.nn.init.normal_(weight, std=0.3)
-    tree = Topology(parents=(-1, -1, 0, 1))
-    found = []
-    for pack in (False, True):
-        reader = CachedModel(model, pack=pack)
-        reader.begin(2)
-        first = reader.read([PROMPT[:5], PROMPT[:3]])
-        second = reader.read([[1, 2, 3, 4, 5], [6, 7]], trees=[tree, None])
-        found.append([*first.logits, *second.logits])
-    for plain, fast in zip(*found, strict=True):
-        np.testing.assert_allclose(fast, plain, rtol=0, atol=2e-4 * np.abs(plain).max())
-
-
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_a_usual_rule_that_is_named_gives_the_text_of_none(tiny, temperature):
     """Rounds without drafts, whose token is drawn without the rule, among them."""
@@ -496,66 +452,3 @@ def test_a_usual_rule_that_is_named_gives_the_text_of_none(tiny, temperature):
     assert texts[0].tokens == texts[1].tokens
     assert {record.verifier for text in texts for record in text.records} == {name}
     assert {record.drafted for record in texts[0].records} > {0}
-
-
-def test_only_passes_that_come_out_even_are_filled_up():
-    sizes = {(rows, span): rows * _filled(span, rows=rows) for rows in range(1, 9) for span in range(1, 10)}
-    filled = {key: size for key, size in sizes.items() if size != key[0] * key[1]}
-    assert filled == {(1, 2): 4, (1, 3): 4, (1, 7): 8, (2, 1): 4}
-
-
-@pytest.mark.parametrize(
-    "counts", [[[2], [3], [7], [1], [3]], [[1, 1], [2, 1], [1, 1]], [[1, 1, 1], [2, 0, 1], [1, 1, 1]]]
-)
-def test_tokens_that_fill_up_a_packed_pass_are_never_seen(tiny, counts):
-    """Passes of 2, 3 and 7 tokens are read with some more; logits, lengths and later passes are the plain ones."""
-    found = []
-    for pack in (False, True):
-        reader = CachedModel(tiny, pack=pack)
-        reader.begin(len(counts[0]))
-        logits = []
-        for turn, each in enumerate(counts):
-            given = [[(3 * turn + 5 * row + place) % 200 for place in range(count)] for row, count in enumerate(each)]
-            logits += reader.read(given, keep=2 if turn % 2 else None).logits
-        assert list(reader.lengths) == np.sum(counts, axis=0).tolist()
-        found.append(logits)
-    for plain, fast in zip(*found, strict=True):
-        assert fast.shape == plain.shape
-        np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-4)
-
-
-def test_a_packed_pass_is_filled_up_at_the_end_of_the_context_too(tiny):
-    plain, fast = (CachedModel(tiny, pack=pack, context_limit=10) for pack in (False, True))
-    for reader in (plain, fast):
-        reader.score(PROMPT[:7])
-    np.testing.assert_allclose(fast.score([1, 2, 3]), plain.score([1, 2, 3]), rtol=0, atol=1e-4)
-    assert fast.length == 10
-    with pytest.raises(InputError, match=r"context must be in 0\.\.10, got 11"):
-        fast.score([4])
-
-
-def test_models_that_share_layers_share_packed_copies(tiny):
-    whole, first = packed(tiny), packed(early_exit(tiny, layers=2))
-    assert whole.model.layers[1].self_attn is first.model.layers[1].self_attn
-
-
-def test_packed_features_are_those_of_the_model_whoever_was_asked_first():
-    """A model gets hooks when hidden states are first asked for; a twin made before must not get them twice."""
-    model = tiny_model()[0]
-    fast = CachedModel(model, pack=True)
-    states = model(torch.tensor([PROMPT[:5]]), output_hidden_states=True).hidden_states
-    found = fast.read([PROMPT[:5]], layers=(0, 2, 4)).features[0]
-    expected = torch.cat([states[layer][0] for layer in (0, 2, 4)], dim=-1)
-    torch.testing.assert_close(found, expected.detach(), rtol=0, atol=1e-4)
-
-
-def test_quantised_products_stay_what_they_are(tiny):
-    model = quantise(tiny, bits=8)
-    ids = torch.tensor([PROMPT[:7]])
-    torch.testing.assert_close(packed(model)(ids).logits, model(ids).logits, rtol=0, atol=1e-4)
-
-
-def test_weights_of_several_kinds_are_left_as_they_are():
-    model = tiny_model()[0]
-    model.lm_head.to(torch.float64)
-    assert packed(model) is model

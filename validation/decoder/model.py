@@ -15,11 +15,11 @@ from validation.decoder.cache import RaggedCache
 from validation.decoder.language_model import LanguageModel, Reading
 from validation.decoder.masks import additive, layout, windowed
 from validation.decoder.packed import packed
+from validation.decoder.products import filled
 from validation.memory import enough_memory
 
 _FEW = 64  # tokens of a pass that is worth compiling; prompts are read as they are
 _SIZES = "the texts side by side (batch; rows in training), gamma or their length"
-_FASTER = {2: 4, 3: 4, 7: 8}  # tokens of a packed pass, of all its rows
 _KINDS = {"full_attention", "sliding_attention"}
 
 
@@ -125,7 +125,9 @@ class CachedModel(LanguageModel):
         counts = [len(row) for row in tokens]
         checks.integer("number of tokens", max(counts), low=1)
         self._check_room(counts, trees)
-        span, rows = _filled(max(counts), rows=len(counts)) if self._fills else max(counts), range(len(counts))
+        span, rows = max(counts), range(len(counts))
+        if self._fills:
+            span = filled(span, rows=len(counts), dtype=self._model.dtype)
         wanted = _wanted(counts, keep)
         with torch.inference_mode(), enough_memory(self._pass(span), lower=_SIZES):
             self._cache.extend(counts, span=span)
@@ -173,15 +175,6 @@ class CachedModel(LanguageModel):
         for row, count in enumerate(counts):
             tree = trees[row] if trees else None
             checks.integer("context", self.lengths[row] + (1 + tree.depth if tree else count), high=self.context_limit)
-
-
-def _filled(span: int, *, rows: int) -> int:
-    """Tokens a row of a pass, with some that nobody sees where oneDNN multiplies more of them in less time.
-
-    Two or three rows of a packed product take 2 to 12 % longer than four, and seven longer than eight.
-    """
-    wanted = _FASTER.get(rows * span, rows * span)
-    return span if wanted % rows else wanted // rows
 
 
 def _wanted(counts: Sequence[int], keep: int | None) -> list[int] | None:

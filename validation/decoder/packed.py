@@ -1,4 +1,4 @@
-"""A twin of a model for passes over few tokens on a CPU: weights laid out as oneDNN reads them, fewer steps."""
+"""A twin of a model for passes over few tokens on a CPU: weights laid out anew, fewer steps."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers.models.llama.modeling_llama import LlamaAttention, LlamaMLP, LlamaRMSNorm
+from transformers.models.llama.modeling_llama import LlamaAttention, LlamaDecoderLayer, LlamaMLP, LlamaRMSNorm
 
+from validation.decoder.products import can_lay_out, laid_out
 from validation.heads.parts import Output
 
-_TOKENS = 8  # of the passes that the layout is chosen for
-_DTYPES = (torch.float32, torch.bfloat16)
 _HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
 _HOOKED = "_output_capturing_hooks_installed"
 _known: WeakKeyDictionary[nn.Module, nn.Module] = WeakKeyDictionary()
@@ -29,7 +28,7 @@ def packed(hf_model: Any) -> Any:
     ----------
     hf_model
         A Hugging Face model, or a part of one, whose weights do not change any more. It needs its own size in memory
-        once more.
+        once more, twice more in float32 on Intel's processors; see `products`.
 
     Returns
     -------
@@ -39,9 +38,10 @@ def packed(hf_model: Any) -> Any:
 
     Notes
     -----
-    torch multiplies a few rows by a plain weight at a third to a half of the memory's speed. In Llama's layers the
-    products that read the same input become one, attention runs over grouped heads without copying keys and values for
-    each, and norms are single steps. Sums round in another order than in the model.
+    torch multiplies a few rows by a plain weight at a third to a half of the memory's speed. While weights stream by,
+    the caches hold nothing else, so each step of a layer costs some ten microseconds, however small: products that
+    read the same input become one, sums are part of products, attention runs over grouped heads without copying keys
+    and values for each, norms and rotations take few steps. Sums round in another order than in the model.
 
     Examples
     --------
@@ -55,126 +55,153 @@ def packed(hf_model: Any) -> Any:
 
 
 class PackedLinear(nn.Module):
-    """The product with one weight, or with several at once, from a packed copy."""
+    """The product with one weight, or with several at once, from a copy that is read faster."""
 
     def __init__(self, *linears: nn.Linear | Output) -> None:
         super().__init__()
         weight = torch.cat([linear.weight.detach() for linear in linears]) if len(linears) > 1 else linears[0].weight
         biases = [linear.bias for linear in linears if linear.bias is not None]
-        self.bias = torch.cat([bias.detach() for bias in biases]) if biases else None
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _TOKENS)
+        self._bias = torch.cat([bias.detach() for bias in biases]) if biases else None
+        self._layout = laid_out(weight.detach())
 
-    def forward(self, input: Tensor) -> Tensor:
-        """(..., n) of all weights, one behind the other."""
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(input, self.packed, self.bias, "none", [], "")
-        return product
+    def forward(self, input: Tensor, added: Tensor | None = None) -> Tensor:
+        """(..., n) of all weights, one behind the other, and what is added to them."""
+        return self._layout.product(input, self._bias, added)
+
+    __call__ = forward  # nobody hooks a copy, and a layer calls seven
 
 
-class PackedMlp(nn.Module):
-    """Llama's gated layer with one product for gate and input."""
+class PackedNorm(nn.Module):
+    """Llama's norm in five steps."""
 
-    def __init__(self, mlp: LlamaMLP) -> None:
+    def __init__(self, norm: LlamaRMSNorm) -> None:
         super().__init__()
-        self.gate_up = PackedLinear(mlp.gate_proj, mlp.up_proj)
-        self.down = PackedLinear(mlp.down_proj)
-        self.act = mlp.act_fn
+        self._weight = norm.weight.detach()
+        self._epsilon = torch.tensor(norm.variance_epsilon, dtype=torch.float32)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """As `LlamaMLP`."""
-        gate, up = self.gate_up(x).chunk(2, dim=-1)
-        product: Tensor = self.down(self.act(gate) * up)
-        return product
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """As `LlamaRMSNorm`."""
+        size = torch.linalg.vector_norm(hidden_states, dim=-1, keepdim=True, dtype=torch.float32)
+        scale = torch.addcmul(self._epsilon, size, size, value=1 / hidden_states.shape[-1]).rsqrt_()
+        return (hidden_states * scale * self._weight).to(hidden_states.dtype)
+
+    __call__ = forward
 
 
-class PackedAttention(nn.Module):
-    """Llama's attention with one product for queries, keys and values, and the queries of a group side by side."""
+class PackedLayer(LlamaDecoderLayer):
+    """Llama's layer with few steps, each sum a part of the product before it."""
 
-    def __init__(self, attention: LlamaAttention) -> None:
-        super().__init__()
-        self.qkv = PackedLinear(attention.q_proj, attention.k_proj, attention.v_proj)
-        self.output = PackedLinear(attention.o_proj)
-        self.layer_idx, self.size, self.scaling = attention.layer_idx, attention.head_dim, attention.scaling
-        self.group = attention.num_key_value_groups
-        self.kv_heads = attention.k_proj.out_features // self.size
-        self.k_proj, self.v_proj, self.head_dim = attention.k_proj, attention.v_proj, self.size  # for `Stack.inject`
+    def __init__(self, layer: LlamaDecoderLayer) -> None:
+        nn.Module.__init__(self)
+        self.self_attn, self._mlp = _Attention(layer.self_attn), _Mlp(layer.mlp)
+        self._before_attention, self._before_mlp = _twin(layer.input_layernorm), _twin(layer.post_attention_layernorm)
 
     def forward(
         self,
         hidden_states: Tensor,
+        *,
         position_embeddings: tuple[Tensor, Tensor],
         attention_mask: Tensor | None = None,
         cache: Any = None,
         **others: Any,
-    ) -> tuple[Tensor, None]:
-        """As `LlamaAttention`; without a mask each token sees those before it."""
-        rows, tokens, _ = hidden_states.shape
-        heads = self.qkv(hidden_states).view(rows, tokens, -1, self.size).transpose(1, 2)
-        turned = _turned(heads[:, : -self.kv_heads], *position_embeddings)
-        queries, keys, values = turned[:, : -self.kv_heads], turned[:, -self.kv_heads :], heads[:, -self.kv_heads :]
+    ) -> Tensor:
+        """As `LlamaDecoderLayer`; without a mask each token sees those before it."""
+        where = (position_embeddings, attention_mask, cache)
+        between = self.self_attn(self._before_attention(hidden_states), *where, added=hidden_states)
+        return self._mlp(self._before_mlp(between), added=between)
+
+
+class _Attention:
+    """Llama's attention with one product for queries, keys and values, and the queries of a group side by side."""
+
+    def __init__(self, attention: LlamaAttention) -> None:
+        self._qkv = PackedLinear(attention.q_proj, attention.k_proj, attention.v_proj)
+        self._output = PackedLinear(attention.o_proj)
+        self._layer, self._scaling = attention.layer_idx, attention.scaling
+        self._group = attention.num_key_value_groups
+        self.k_proj, self.v_proj, self.head_dim = attention.k_proj, attention.v_proj, attention.head_dim  # for `inject`
+        self._kv_heads = attention.k_proj.out_features // self.head_dim
+
+    def __call__(
+        self, x: Tensor, rotary: tuple[Tensor, Tensor], mask: Tensor | None, cache: Any, *, added: Tensor
+    ) -> Tensor:
+        rows, tokens, _ = x.shape
+        heads = self._qkv(x).view(rows, tokens, -1, self.head_dim).transpose(1, 2)
+        turned, values = _turned(heads[:, : -self._kv_heads], *rotary), heads[:, -self._kv_heads :]
+        queries, keys = turned[:, : -self._kv_heads], turned[:, -self._kv_heads :]
         if cache is not None:
-            keys, values = cache.update(keys, values, self.layer_idx)
-        if attention_mask is None and tokens > 1:
-            attention_mask = torch.ones(tokens, keys.shape[2], dtype=torch.bool).tril(keys.shape[2] - tokens)[
-                None, None
-            ]
-        if attention_mask is not None and self.group > 1 and tokens > 1:
-            attention_mask = _repeated(attention_mask, self.group)
-        grouped = queries.reshape(rows, self.kv_heads, self.group * tokens, self.size)
-        seen = functional.scaled_dot_product_attention(grouped, keys, values, attention_mask, scale=self.scaling)
-        joined = seen.reshape(rows, self.kv_heads * self.group, tokens, self.size).transpose(1, 2)
-        return self.output(joined.reshape(rows, tokens, -1)), None
+            keys, values = cache.update(keys, values, self._layer)
+        if mask is None and tokens > 1:
+            mask = torch.ones(tokens, keys.shape[2], dtype=torch.bool).tril(keys.shape[2] - tokens)[None, None]
+        if mask is not None and self._group > 1 and tokens > 1:
+            mask = _of_pass(mask, _repeated, self._group)
+        grouped = queries.reshape(rows, self._kv_heads, self._group * tokens, self.head_dim)
+        seen = functional.scaled_dot_product_attention(grouped, keys, values, mask, scale=self._scaling)
+        joined = seen.reshape(rows, self._kv_heads * self._group, tokens, self.head_dim).transpose(1, 2)
+        return self._output(joined.reshape(rows, tokens, -1), added)
 
 
-class PackedNorm(nn.Module):
-    """Llama's norm as one step."""
+class _Mlp:
+    """Llama's gated layer with one product for gate and input."""
 
-    def __init__(self, norm: LlamaRMSNorm) -> None:
-        super().__init__()
-        self.weight, self.epsilon = norm.weight, norm.variance_epsilon
+    def __init__(self, mlp: LlamaMLP) -> None:
+        self._gate_up, self._down = PackedLinear(mlp.gate_proj, mlp.up_proj), PackedLinear(mlp.down_proj)
+        self._act = mlp.act_fn
 
-    def forward(self, hidden_states: Tensor) -> Tensor:
-        """As `LlamaRMSNorm`."""
-        return functional.rms_norm(hidden_states, self.weight.shape, self.weight, self.epsilon)
-
-
-_last: tuple[Tensor, int, Tensor] | None = None
-
-
-def _repeated(mask: Tensor, group: int) -> Tensor:
-    """The mask for `group` queries of each token; all layers of a pass ask for the same."""
-    global _last
-    held = _last
-    if held is None or held[0] is not mask or held[1] != group:
-        held = _last = (mask, group, mask.repeat(1, 1, group, 1))
-    return held[2]
+    def __call__(self, x: Tensor, *, added: Tensor) -> Tensor:
+        gate, up = self._gate_up(x).chunk(2, dim=-1)
+        return self._down(self._act(gate).mul_(up), added)
 
 
 def _turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding of heads (B, h, n, size)."""
     low, high = heads.chunk(2, dim=-1)
-    return heads * cos[:, None] + torch.cat((-high, low), dim=-1) * sin[:, None]
+    return torch.addcmul(heads * cos[:, None], torch.cat((high, low), dim=-1), _of_pass(sin, _signed))
+
+
+def _signed(sin: Tensor) -> Tensor:
+    low, high = sin.chunk(2, dim=-1)
+    return torch.cat((-low, high), dim=-1)[:, None]
+
+
+def _repeated(mask: Tensor, group: int) -> Tensor:
+    return mask.repeat(1, 1, group, 1)
+
+
+_made_of: dict[Callable[..., Tensor], tuple[Tensor, tuple[int, ...], Tensor]] = {}
+
+
+def _of_pass(given: Tensor, make: Callable[..., Tensor], *options: int) -> Tensor:
+    """What is made of a tensor that all layers of a pass are given, made once."""
+    held = _made_of.get(make)
+    if held is None or held[0] is not given or held[1] != options:
+        held = _made_of[make] = (given, options, make(given, *options))
+    return held[2]
 
 
 _PACKED: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
     nn.Linear: PackedLinear,
     Output: PackedLinear,
-    LlamaAttention: PackedAttention,
-    LlamaMLP: PackedMlp,
+    LlamaDecoderLayer: PackedLayer,
     LlamaRMSNorm: PackedNorm,
 }
 
 
 def _is_possible(model: nn.Module) -> bool:
-    weights = {(weight.device.type, weight.dtype) for weight in model.parameters()}
-    fits = len(weights) == 1 and next(iter(weights))[0] == "cpu" and next(iter(weights))[1] in _DTYPES
-    return fits and torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    kinds = {(weight.device, weight.dtype) for weight in model.parameters()}
+    return len(kinds) == 1 and can_lay_out(*kinds.pop())
 
 
 def _is_plain(module: nn.Module) -> bool:
-    """Whether its products are with plain weights (not quantised ones), and its attention the one that is copied."""
-    products = [part for name, part in module.named_children() if name.endswith("_proj")]
-    attends = getattr(getattr(module, "config", None), "_attn_implementation", "sdpa") == "sdpa"
-    return attends and all(type(part) is nn.Linear for part in products)
+    """Whether a layer is made of the parts that are copied, its products with plain weights (not quantised ones)."""
+    if not isinstance(module, LlamaDecoderLayer):
+        return True
+    attention, mlp = module.self_attn, module.mlp
+    products = [part for name, part in module.named_modules() if name.endswith("_proj")]
+    known = type(attention) is LlamaAttention and type(mlp) is LlamaMLP
+    return (
+        known and attention.config._attn_implementation == "sdpa" and all(type(part) is nn.Linear for part in products)
+    )
 
 
 def _twin(module: nn.Module) -> nn.Module:
