@@ -62,13 +62,21 @@ def _by_blocks(rows: FloatArray, uniforms: FloatArray) -> IntArray:
     Sums of blocks take a tenth of the time of running sums in double precision, which then are few.
     """
     starts = np.arange(0, rows.shape[-1], BLOCK)
-    steps = np.cumsum(np.add.reduceat(rows, starts, axis=-1, dtype=np.float64), axis=-1)
+    steps = np.cumsum(_block_sums(rows), axis=-1, dtype=np.float64)
     targets = uniforms * steps[:, -1]
     block = _first_above(steps, targets)
     before = np.where(block > 0, np.take_along_axis(steps, block[:, None] - 1, axis=-1)[:, 0], 0)
     ids = starts[block][:, None] + np.arange(BLOCK)
     inside = np.where(ids < rows.shape[-1], np.take_along_axis(rows, np.minimum(ids, rows.shape[-1] - 1), axis=-1), 0)
     return starts[block] + _first_above(np.cumsum(inside, axis=-1, dtype=np.float64), targets - before)
+
+
+def _block_sums(rows: FloatArray) -> FloatArray:
+    """Sums of the blocks of each row, the last one of what is left; `einsum` adds several times as fast as `sum`."""
+    count = rows.shape[-1] // BLOCK
+    whole, rest = rows[:, : count * BLOCK], rows[:, count * BLOCK :]
+    sums = np.einsum("nbi->nb", whole.reshape(len(rows), count, BLOCK))
+    return np.concatenate((sums, rest.sum(axis=-1, keepdims=True)), axis=-1) if rest.size else sums
 
 
 def _first_above(steps: FloatArray, targets: FloatArray) -> IntArray:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specsim.distributions import Sampling
 from specsim.errors import InputError
@@ -71,6 +73,26 @@ def test_ngram_looks_for_the_lengths_it_was_given():
     text = [3, 8, 0, 3]
     assert propose(NgramProposer(shortest=2), text).tokens == ()
     assert propose(NgramProposer(longest=1), text).tokens == (8, 0, 3)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.integers(0, 2), min_size=1, max_size=24),
+    st.integers(0, 5),
+    st.tuples(st.integers(1, 4), st.integers(1, 4)).map(sorted),
+)
+def test_ngram_finds_what_a_search_of_every_place_finds(text, gamma, lengths):
+    shortest, longest = lengths
+    expected = ()
+    for size in range(min(longest, len(text) - 1), shortest - 1, -1):
+        ends = [end for end in range(size, len(text)) if text[end - size : end] == text[-size:]]
+        if ends:
+            full = [end for end in ends if end + gamma <= len(text)]
+            start = full[-1] if full else ends[0]
+            expected = tuple(text[start : start + gamma])
+            break
+    proposer = NgramProposer(longest=longest, shortest=shortest)
+    assert proposer.propose([Text(Request(prompt=text))], gammas=[gamma])[0].tokens == expected
 
 
 @pytest.mark.parametrize("options", [{"longest": 0}, {"longest": 2, "shortest": 3}, {"shortest": 0}])

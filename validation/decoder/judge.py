@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from specsim.distributions import sample
+from specsim.distributions.draw import draw
 from specsim.errors import InputError
 from specsim.topology import chain
 from specsim.verifiers import (
@@ -66,7 +66,7 @@ def judge(rule: Rule | None, text: Text, draft: Draft, logits: Logits) -> Judgem
         return Judgement(*greedy_path(draft.tokens, best, topology=draft.topology), "greedy")
     if rule is None and not draft.tokens:  # what the usual rule comes to, without its checks
         law = text.laws(logits, drafted=before)[0]
-        return Judgement((), int(sample(law, text.rng.random())), _usual(draft).name)
+        return Judgement((), int(draw(law, np.asarray(text.rng.random()))), _usual(draft).name)
     rule = rule or _usual(draft)
     tokens = np.array(draft.tokens, dtype=np.int64)
     if not is_for_trees(rule):

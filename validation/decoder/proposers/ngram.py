@@ -52,14 +52,19 @@ class NgramProposer(Proposer):
         ]
 
     def _copy(self, text: IntArray, gamma: int) -> list[int]:
-        for size in range(min(self.longest, len(text) - 1), self.shortest - 1, -1):
-            windows = np.lib.stride_tricks.sliding_window_view(text[:-1], size)
-            follow = np.flatnonzero((windows == text[-size:]).all(axis=1)) + size  # where the copy would start
-            if follow.size:
-                full = follow[follow + gamma <= len(text)]
-                start = full[-1] if full.size else follow[0]
-                return list(text[start : start + gamma].tolist())
-        return []
+        follow, found = np.flatnonzero(text[:-1] == text[-1]) + 1, None  # where a copy would start: one token matches
+        for size in range(1, self.longest + 1):
+            if size > 1:
+                follow = follow[follow >= size]
+                follow = follow[text[follow - size] == text[-size]] if follow.size else follow
+            if not follow.size:
+                break
+            found = follow if size >= self.shortest else None
+        if found is None:
+            return []
+        full = found[found + gamma <= len(text)]
+        start = full[-1] if full.size else found[0]
+        return list(text[start : start + gamma].tolist())
 
 
 def build(loaded: Loaded, **options: int) -> NgramProposer:
