@@ -52,26 +52,30 @@ class RaggedCache(Cache):
         self.span = 0
         self.whole = whole
         self.device = device
+        self.width = 0  # slots that the pass sees: the longest row and its new tokens, or all there is room for
         self.slots: Tensor | None = None  # (B, n), where the tokens of the pass go; None where rows are of one length
         super().__init__(layers=[_Layer(self) for _ in range(checks.integer("layers", layers, low=1))])
-
-    @property
-    def width(self) -> int:
-        """Slots that the pass in progress sees: the longest row and its new tokens, or all there is room for [1]."""
-        used = max(self.begun) + self.span
-        return _rounded(used) if self.whole else used
 
     def extend(self, counts: Sequence[int], *, span: int | None = None) -> None:
         """Announce a pass in which row b gets counts[b] tokens; the pass itself `span`, max(counts) or more."""
         self.begun = list(self.lengths)
         self.span = max(counts) if span is None else span
         self.lengths = [length + count for length, count in zip(self.begun, counts, strict=True)]
+        used = max(self.begun) + self.span
+        self.width = _rounded(used) if self.whole else used
         for layer in self.layers:
             layer.reserve(self.width)
         self.slots = None
         if self.whole or len(set(self.begun)) > 1:
             begun = torch.tensor(self.begun, device=self.device)
             self.slots = begun[:, None] + torch.arange(self.span, device=self.device)
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Write the new tokens of a layer; all its slots in sight."""
+        found: tuple[Tensor, Tensor] = self.layers[layer_idx].update(key_states, value_states)
+        return found
 
     def cut(self, lengths: Sequence[int]) -> None:
         """Keep the first lengths[b] tokens of row b."""

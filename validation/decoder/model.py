@@ -40,6 +40,11 @@ class CachedModel(LanguageModel):
         Its first passes take minutes; on two x86 cores the later ones gain nothing over `pack`, so it is for devices
         where the time goes into launching kernels.
 
+    Attributes
+    ----------
+    device
+        Where the weights are.
+
     Raises
     ------
     InputError
@@ -75,6 +80,7 @@ class CachedModel(LanguageModel):
             raise InputError(f"model must have attention layers only, got {', '.join(unfit)}")
         limit = context_limit if context_limit is not None else getattr(config, "max_position_embeddings", None)
         self._model = packed(hf_model.eval()) if pack else hf_model.eval()
+        self.device, self._dtype = hf_model.device, hf_model.dtype
         self._fills = self._model is not hf_model and not compiled
         self._layers = int(config.num_hidden_layers)
         uses_window = getattr(config, "use_sliding_window", True)
@@ -85,11 +91,6 @@ class CachedModel(LanguageModel):
         self._compiled = torch.compile(hf_model.forward, dynamic=True, options=frozen) if compiled else None
         self.passes_compiled = 0
         self.begin(1)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return self._model.device
 
     @property
     def lengths(self) -> Sequence[int]:
@@ -127,7 +128,7 @@ class CachedModel(LanguageModel):
         self._check_room(counts, trees)
         span, rows = max(counts), range(len(counts))
         if self._fills:
-            span = filled(span, rows=len(counts), dtype=self._model.dtype)
+            span = filled(span, rows=len(counts), dtype=self._dtype)
         wanted = _wanted(counts, keep)
         with torch.inference_mode(), enough_memory(self._pass(span), lower=_SIZES):
             self._cache.extend(counts, span=span)
@@ -164,10 +165,10 @@ class CachedModel(LanguageModel):
         starts = self._cache.begun
         found = layout(starts, span=span, trees=trees, width=self._cache.width, device=self.device)
         positions = found.positions.clamp_(max=self.context_limit - 1)  # of tokens that only fill up a row
-        full = additive(found.visible, dtype=self._model.dtype)
+        full = additive(found.visible, dtype=self._dtype)
         if self._window is None:
             return {"position_ids": positions, "attention_mask": full}
-        near = additive(windowed(found, starts=starts, window=self._window), dtype=self._model.dtype)
+        near = additive(windowed(found, starts=starts, window=self._window), dtype=self._dtype)
         masks = {"full_attention": full, "sliding_attention": near}
         return {"position_ids": positions, "attention_mask": masks if self._kinds else near}
 

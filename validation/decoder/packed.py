@@ -11,7 +11,14 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers.models.llama.modeling_llama import LlamaAttention, LlamaDecoderLayer, LlamaMLP, LlamaRMSNorm
+from transformers.modeling_outputs import BaseModelOutputWithPast
+from transformers.models.llama.modeling_llama import (
+    LlamaAttention,
+    LlamaDecoderLayer,
+    LlamaMLP,
+    LlamaModel,
+    LlamaRMSNorm,
+)
 
 from validation.decoder.products import can_lay_out, laid_out
 from validation.heads.parts import Output
@@ -111,6 +118,39 @@ class PackedLayer(LlamaDecoderLayer):
         return self._mlp(self._before_mlp(between), added=between)
 
 
+class PackedDecoder(LlamaModel):
+    """Llama's layers one after another, without what transformers does around them."""
+
+    def __init__(self, model: LlamaModel) -> None:
+        nn.Module.__init__(self)
+        self.config = model.config
+        self._modules = {name: _twin(part) for name, part in model.named_children()}
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        *,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        cache: Any = None,
+        inputs_embeds: Tensor | None = None,
+        output_hidden_states: bool = False,
+        **others: Any,
+    ) -> BaseModelOutputWithPast:
+        """As `LlamaModel`, with a mask for every pair of tokens or none."""
+        hidden: Tensor = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
+        if position_ids is None:
+            position_ids = torch.arange(hidden.shape[1])[None] + (0 if cache is None else cache.get_seq_length())
+        rotary, states = self.rotary_emb(hidden, position_ids=position_ids), [hidden]
+        for layer in self.layers:
+            hidden = layer.forward(hidden, position_embeddings=rotary, attention_mask=attention_mask, cache=cache)
+            states.append(hidden)
+        states[-1] = hidden = self.norm(hidden)
+        return BaseModelOutputWithPast(
+            last_hidden_state=hidden, hidden_states=tuple(states) if output_hidden_states else None
+        )
+
+
 class _Attention:
     """Llama's attention with one product for queries, keys and values, and the queries of a group side by side."""
 
@@ -183,6 +223,7 @@ _PACKED: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
     nn.Linear: PackedLinear,
     Output: PackedLinear,
     LlamaDecoderLayer: PackedLayer,
+    LlamaModel: PackedDecoder,
     LlamaRMSNorm: PackedNorm,
 }
 
@@ -192,15 +233,17 @@ def _is_possible(model: nn.Module) -> bool:
     return len(kinds) == 1 and can_lay_out(*kinds.pop())
 
 
-def _is_plain(module: nn.Module) -> bool:
-    """Whether a layer is made of the parts that are copied, its products with plain weights (not quantised ones)."""
+def _is_known(module: nn.Module) -> bool:
+    """Whether it is made of the parts that are copied, its products with plain weights (not quantised ones)."""
+    if isinstance(module, LlamaModel):
+        return all(type(layer) is LlamaDecoderLayer and _is_known(layer) for layer in module.layers)
     if not isinstance(module, LlamaDecoderLayer):
         return True
     attention, mlp = module.self_attn, module.mlp
     products = [part for name, part in module.named_modules() if name.endswith("_proj")]
-    known = type(attention) is LlamaAttention and type(mlp) is LlamaMLP
+    parts = type(attention) is LlamaAttention and type(mlp) is LlamaMLP
     return (
-        known and attention.config._attn_implementation == "sdpa" and all(type(part) is nn.Linear for part in products)
+        parts and attention.config._attn_implementation == "sdpa" and all(type(part) is nn.Linear for part in products)
     )
 
 
@@ -212,7 +255,7 @@ def _twin(module: nn.Module) -> nn.Module:
 
 
 def _made(module: nn.Module) -> nn.Module:
-    if type(module) in _PACKED and _is_plain(module):
+    if type(module) in _PACKED and _is_known(module):
         return _PACKED[type(module)](module)
     twin = copy.copy(module)
     twin._modules = {name: None if part is None else _twin(part) for name, part in module._modules.items()}
