@@ -33,7 +33,21 @@ _INNER = torch.device("privateuseone:0")
 _SHOWS = {Tensor.device.__get__: SHOWN, Tensor.is_cuda.__get__: True}
 
 if CAN_PRETEND:  # when imported, since autograd counts the devices at a process's first backward pass, and never again
-    backend_registration._setup_privateuseone_for_python_backend("pretended")
+
+    class _Module(backend_registration._DummyBackendModule):  # type: ignore[misc]
+        """Counts no device, so that nothing else in the process takes this one for an accelerator."""
+
+        def is_available(self) -> bool:
+            return False
+
+        def device_count(self) -> int:
+            return 0
+
+    class _Hook(backend_registration._DummyPrivateUse1Hook):  # type: ignore[misc]
+        def is_available(self) -> bool:
+            return False
+
+    backend_registration._setup_privateuseone_for_python_backend("pretended", backend_module=_Module(), hook=_Hook())
 
 
 @contextmanager

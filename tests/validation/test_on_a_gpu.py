@@ -105,6 +105,12 @@ def test_gradients_are_taken_there_after_some_on_the_cpu():
         assert weight.grad.cpu().tolist() == [2, 2]
 
 
+def test_nothing_else_takes_it_for_an_accelerator():
+    assert not torch.accelerator.is_available()
+    with torch.random.fork_rng():  # would save the state of every device that is counted
+        torch.manual_seed(3)
+
+
 def test_a_model_is_loaded_onto_it(gpu, default):
     loaded = load(device="auto", dtype="auto")
     assert (loaded.model.device.type, loaded.model.dtype) == ("cuda", torch.bfloat16)
@@ -144,29 +150,25 @@ def test_passes_of_recurring_shapes_decode_there_what_they_decode_here(monkeypat
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Every head after a few steps on the pretended GPU."""
-    folder = tmp_path_factory.mktemp("heads")
+def corpus(tmp_path_factory):
+    """Texts with what any head wants to know of them, written on the pretended GPU."""
     with pretended_gpu():
-        loaded = on("cuda")
         layers = sorted({layer for head in HEADS.values() for layer in head.feature_layers(4)})
         writing = Writing(tokens=800, new_tokens=16, rows=8, held_out=2)
-        corpus = make_corpus(loaded, writing=writing, layers=layers, cache=folder)
-        return {name: train(loaded.model, corpus, recipe(name, device="cuda"), out=folder, steps=2) for name in HEADS}
+        return make_corpus(on("cuda"), writing=writing, layers=layers, cache=tmp_path_factory.mktemp("texts"))
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_heads_train_there_and_draft_there(trained, name):
-    assert np.isfinite(trained[name].held_out.tau)
-    path = trained[name].path
-    with pretended_gpu():
-        loaded = on("cuda")
-        plain = texts(loaded, None, tokens=5)
-        for kind in ("head", "head_tree", "head_sampled_tree"):
-            proposer = PROPOSERS[kind](loaded, path=path, **OPTIONS.get(kind, {}))
-            assert texts(loaded, proposer, tokens=5) == plain
-            assert texts(loaded, proposer, tokens=5, count=1) == plain[:1]
-            assert all(texts(loaded, proposer, temperature=1.0, tokens=5))
+def test_heads_train_there_and_draft_there(gpu, corpus, name, tmp_path):
+    loaded = on("cuda")
+    found = train(loaded.model, corpus, recipe(name, device="cuda"), out=tmp_path, steps=2)
+    assert np.isfinite(found.held_out.tau)
+    plain = texts(loaded, None, tokens=5)
+    for kind in ("head", "head_tree", "head_sampled_tree"):
+        proposer = PROPOSERS[kind](loaded, path=found.path, **OPTIONS.get(kind, {}))
+        assert texts(loaded, proposer, tokens=5) == plain
+        assert texts(loaded, proposer, tokens=5, count=1) == plain[:1]
+        assert all(texts(loaded, proposer, temperature=1.0, tokens=5))
 
 
 @pytest.mark.parametrize("name", ["lossless_model", "greedy_equality", "pass_seconds", "draft_step"])
