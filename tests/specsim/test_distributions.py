@@ -265,6 +265,26 @@ def test_long_rows_of_many_shapes() -> None:
     assert sample(rows[:0], uniforms[:0]).shape == (0,)
 
 
+@pytest.mark.parametrize("weight", [np.uint8(1), np.True_, np.int16(300), np.float16(200), np.float32(3e37)])
+def test_long_rows_of_weights_that_a_sum_of_their_own_type_could_not_hold(weight: np.generic) -> None:
+    rows = np.full((1, 3 * BLOCK), weight)
+    rows[0, : 2 * BLOCK : 2] = 0
+    uniforms = np.linspace(0, 1, 41)
+    steps = np.cumsum(rows[0].astype(np.float64))
+    expected = np.minimum(np.searchsorted(steps, uniforms * steps[-1] * (1 + 1e-12), side="right"), 3 * BLOCK - 1)
+    assert [int(sample(rows, [each])[0]) for each in uniforms] == expected.tolist()
+
+
+def test_the_last_tokens_of_a_block_are_drawn_however_its_sum_rounds() -> None:
+    """One token holds nearly all of the block, the others round away where they are added to it in float32."""
+    row = np.full((1, 2 * BLOCK), 1e-8, dtype=np.float32)
+    row[0, 0] = 1.0
+    mass = row.astype(np.float64)[0] / row.sum(dtype=np.float64)
+    ends = np.cumsum(mass)
+    uniforms = ends - mass / 2  # in the middle of each token's part
+    assert [int(sample(row, [each])[0]) for each in uniforms[BLOCK // 2 : BLOCK]] == list(range(BLOCK // 2, BLOCK))
+
+
 def _counts(law: list[float], uniforms: np.ndarray) -> np.ndarray:
     return np.bincount(sample(law, uniforms), minlength=len(law))
 

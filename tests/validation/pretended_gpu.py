@@ -19,8 +19,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 NAME = "Pretended GPU"
-CAN_PRETEND = hasattr(backend_registration, "_setup_privateuseone_for_python_backend")
-"""Whether this torch lets a device be written in Python."""
+CAN_PRETEND = hasattr(backend_registration, "_setup_privateuseone_for_python_backend") and not torch.cuda.is_available()
+"""Whether this torch lets a device be written in Python, and there is no real one that it would stand before."""
 SHOWN, CPU = torch.device("cuda:0"), torch.device("cpu")
 _aten = torch.ops.aten
 _WITH_CPU = {_aten.to, _aten._to_copy, _aten.copy_}

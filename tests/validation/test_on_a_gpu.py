@@ -24,7 +24,7 @@ from validation.train.recipe import recipe
 from validation.train.text import Writing
 from validation.train.trainer import train
 
-pytestmark = pytest.mark.skipif(not CAN_PRETEND, reason="this torch lets no device be written in Python")
+pytestmark = pytest.mark.skipif(not CAN_PRETEND, reason="no device to be written in Python, or a real one")
 
 PROMPTS = [b"a rose is a rose is a rose", b"to be or not to be, that is"]
 OPTIONS = {

@@ -1,14 +1,24 @@
 """Twins of models that read packed weights: the same logits by either layout, and what may not be packed."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from specsim.distributions import Sampling
 from specsim.errors import InputError
 from specsim.topology import Topology
+from validation.decoder import packed as packing
 from validation.decoder import products
 from validation.decoder.early_exit import early_exit
 from validation.decoder.loop import decode
@@ -36,17 +46,18 @@ def tiny():
     return tiny_model()[0]
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 8, 31, 33, 100])
+@pytest.mark.parametrize("rows", [1, 2, 3, 8, 31, 33, 300])
 @pytest.mark.parametrize(("bias", "added"), [(False, False), (True, False), (False, True), (True, True)])
-def test_products_are_those_of_the_plain_weight(layout, rows, bias, added):
+@pytest.mark.parametrize(("outputs", "inputs"), [(40, 24), (1600, 576)])
+def test_products_are_those_of_the_plain_weight(layout, rows, bias, added, outputs, inputs):
     generator = torch.Generator().manual_seed(rows)
-    weight, given = (torch.randn(shape, generator=generator) for shape in ((40, 24), (1, rows, 24)))
-    offset = torch.randn(40, generator=generator) if bias else None
-    more = torch.randn(1, rows, 40, generator=generator) if added else None
+    weight, given = (torch.randn(shape, generator=generator) for shape in ((outputs, inputs), (1, rows, inputs)))
+    offset = torch.randn(outputs, generator=generator) if bias else None
+    more = torch.randn(1, rows, outputs, generator=generator) if added else None
     before = None if more is None else more.clone()
     found = {"OneDnn": OneDnn, "Mkl": Mkl}[layout](weight).product(given, offset, more)
     expected = torch.nn.functional.linear(given, weight, offset) + (0.0 if more is None else more)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6 * inputs)
     assert more is None or torch.equal(more, before)  # what is added belongs to the caller
 
 
@@ -152,6 +163,58 @@ def test_packed_features_are_those_of_the_model_whoever_was_asked_first():
     found = fast.read([PROMPT[:5]], layers=(0, 2, 4)).features[0]
     expected = torch.cat([states[layer][0] for layer in (0, 2, 4)], dim=-1)
     torch.testing.assert_close(found, expected.detach(), rtol=0, atol=1e-4)
+
+
+SMALL = {
+    "vocab_size": 257, "hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 128, "bos_token_id": None, "eos_token_id": None,
+}  # fmt: skip
+OTHERS = {
+    "Llama": lambda: LlamaForCausalLM(LlamaConfig(**SMALL)),
+    "Llama, wide heads": lambda: LlamaForCausalLM(LlamaConfig(**SMALL | {"head_dim": 20})),
+    "Llama, no groups": lambda: LlamaForCausalLM(LlamaConfig(**SMALL | {"num_key_value_heads": 4})),
+    "Llama, eager": lambda: LlamaForCausalLM._from_config(LlamaConfig(**SMALL), attn_implementation="eager"),
+    "Llama, one layer eager": lambda: _one_layer_eager(LlamaForCausalLM(LlamaConfig(**SMALL))),
+    "Mistral": lambda: MistralForCausalLM(MistralConfig(**SMALL | {"sliding_window": 4})),
+    "Qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**SMALL)),
+}
+
+
+def _one_layer_eager(model):
+    attention = model.model.layers[1].self_attn
+    attention.config = copy.deepcopy(attention.config)
+    attention.config._attn_implementation = "eager"
+    return model
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_models_give_their_own_logits_and_features(name):
+    torch.manual_seed(2)
+    model = OTHERS[name]()
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    found = []
+    for pack in (True, False):
+        reader = CachedModel(model, pack=pack)
+        reader.begin(2)
+        first = reader.read([PROMPT[:6], PROMPT[:3]], layers=(0, 2, 3))
+        second = reader.read([[1], [2, 3, 4, 5]], layers=(0, 2, 3))
+        found.append([*first.logits, *second.logits, *(each.numpy() for each in (*first.features, *second.features))])
+    for fast, plain in zip(*found, strict=True):
+        np.testing.assert_allclose(fast, plain, rtol=0, atol=3e-4 * np.abs(plain).max())
+
+
+def test_masks_of_tokens_are_refused(tiny):
+    ids = torch.tensor([PROMPT[:3]])
+    with pytest.raises(InputError, match="attention_mask must have 4 axes, got 2"):
+        packed(tiny)(ids, attention_mask=torch.ones_like(ids))
+
+
+def test_nothing_of_a_pass_outlives_it(tiny):
+    reader = CachedModel(tiny, pack=True)
+    reader.begin(2)
+    reader.read([PROMPT[:6], PROMPT[:3]])
+    assert not packing._made_of
 
 
 def test_quantised_products_stay_what_they_are(tiny):

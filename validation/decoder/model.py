@@ -29,8 +29,8 @@ class CachedModel(LanguageModel):
     Parameters
     ----------
     hf_model
-        Any `AutoModelForCausalLM` with attention layers; it is put in evaluation mode. Several CachedModels may
-        share one, each with its own cache.
+        Any `AutoModelForCausalLM` with attention layers; it is put in evaluation mode, and has to stay where it is and
+        of its type. Several CachedModels may share one, each with its own cache.
     context_limit
         Most tokens of a text; by default what the model's configuration says.
     pack
@@ -161,7 +161,7 @@ class CachedModel(LanguageModel):
         return self._compiled
 
     def _seen(self, span: int, trees: Sequence[Topology | None] | None) -> dict[str, Any]:
-        """Positions and masks; nothing to mask where one text gets one token."""
+        """Positions and masks."""
         starts = self._cache.begun
         found = layout(starts, span=span, trees=trees, width=self._cache.width, device=self.device)
         positions = found.positions.clamp_(max=self.context_limit - 1)  # of tokens that only fill up a row

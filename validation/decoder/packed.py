@@ -6,7 +6,7 @@ import copy
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from transformers.models.llama.modeling_llama import (
     LlamaRMSNorm,
 )
 
+from specsim.errors import InputError
 from validation.decoder.products import can_lay_out, laid_out
 from validation.heads.parts import Output
 
@@ -75,7 +76,7 @@ class PackedLinear(nn.Module):
         """(..., n) of all weights, one behind the other, and what is added to them."""
         return self._layout.product(input, self._bias, added)
 
-    __call__ = forward  # nobody hooks a copy, and a layer calls seven
+    __call__ = forward  # nobody hooks a copy, and each layer calls four
 
 
 class PackedNorm(nn.Module):
@@ -134,10 +135,12 @@ class PackedDecoder(LlamaModel):
         position_ids: Tensor | None = None,
         cache: Any = None,
         inputs_embeds: Tensor | None = None,
+        use_cache: bool | None = None,
         output_hidden_states: bool = False,
-        **others: Any,
     ) -> BaseModelOutputWithPast:
-        """As `LlamaModel`, with a mask for every pair of tokens or none."""
+        """As `LlamaModel`, but it makes no cache, and takes masks of shape (B or 1, 1, n, S) only."""
+        if attention_mask is not None and attention_mask.dim() != 4:
+            raise InputError(f"attention_mask must have 4 axes, got {attention_mask.dim()}")
         hidden: Tensor = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
         if position_ids is None:
             position_ids = torch.arange(hidden.shape[1])[None] + (0 if cache is None else cache.get_seq_length())
@@ -146,9 +149,8 @@ class PackedDecoder(LlamaModel):
             hidden = layer.forward(hidden, position_embeddings=rotary, attention_mask=attention_mask, cache=cache)
             states.append(hidden)
         states[-1] = hidden = self.norm(hidden)
-        return BaseModelOutputWithPast(
-            last_hidden_state=hidden, hidden_states=tuple(states) if output_hidden_states else None
-        )
+        kept = tuple(states) if output_hidden_states else None
+        return BaseModelOutputWithPast(last_hidden_state=hidden, cache=cache, hidden_states=kept)
 
 
 class _Attention:
@@ -208,14 +210,15 @@ def _repeated(mask: Tensor, group: int) -> Tensor:
     return mask.repeat(1, 1, group, 1)
 
 
-_made_of: dict[Callable[..., Tensor], tuple[Tensor, tuple[int, ...], Tensor]] = {}
+_made_of: dict[Callable[..., Tensor], tuple[ref[Tensor], tuple[int, ...], Tensor]] = {}
 
 
 def _of_pass(given: Tensor, make: Callable[..., Tensor], *options: int) -> Tensor:
-    """What is made of a tensor that all layers of a pass are given, made once."""
+    """What is made of a tensor that all layers of a pass are given, made once and forgotten with it."""
     held = _made_of.get(make)
-    if held is None or held[0] is not given or held[1] != options:
-        held = _made_of[make] = (given, options, make(given, *options))
+    if held is None or held[0]() is not given or held[1] != options:
+        forget = ref(given, lambda gone: _made_of.pop(make, None))
+        held = _made_of[make] = (forget, options, make(given, *options))
     return held[2]
 
 
@@ -236,7 +239,9 @@ def _is_possible(model: nn.Module) -> bool:
 def _is_known(module: nn.Module) -> bool:
     """Whether it is made of the parts that are copied, its products with plain weights (not quantised ones)."""
     if isinstance(module, LlamaModel):
-        return all(type(layer) is LlamaDecoderLayer and _is_known(layer) for layer in module.layers)
+        layers = module.layers
+        known = all(type(layer) is LlamaDecoderLayer and _is_known(layer) for layer in layers)
+        return known and len(layers) == module.config.num_hidden_layers
     if not isinstance(module, LlamaDecoderLayer):
         return True
     attention, mlp = module.self_attn, module.mlp

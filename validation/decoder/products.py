@@ -24,9 +24,10 @@ class OneDnn:
     """The layout of oneDNN."""
 
     _TOKENS = 8  # of the passes that it is chosen for
-    _product, _sum = torch.ops.mkldnn._linear_pointwise.default, torch.ops.mkldnn._linear_pointwise.binary
 
     def __init__(self, weight: Tensor) -> None:
+        steps = torch.ops.mkldnn._linear_pointwise
+        self._product, self._sum = steps.default, steps.binary
         self._packed = torch.ops.mkldnn._reorder_linear_weight(weight, self._TOKENS)
 
     def product(self, input: Tensor, bias: Tensor | None, added: Tensor | None) -> Tensor:

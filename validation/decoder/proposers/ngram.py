@@ -28,7 +28,7 @@ class NgramProposer(Proposer):
     -----
     Among several places the most recent one that is followed by `gamma` tokens is taken; when none is, the earliest,
     which has the most to copy. Drafts are certain given the text, so no rows are handed over. The text is searched
-    anew in every round (about 0.1 ms per 1,000 tokens), so there is no state that could disagree with it.
+    anew in every round, so there is no state that could disagree with it.
 
     Examples
     --------
@@ -52,7 +52,8 @@ class NgramProposer(Proposer):
         ]
 
     def _copy(self, text: IntArray, gamma: int) -> list[int]:
-        follow, found = np.flatnonzero(text[:-1] == text[-1]) + 1, None  # where a copy would start: one token matches
+        found = None
+        follow = np.flatnonzero(text[:-1] == text[-1]) + 1  # where a copy would start: one token matches
         for size in range(1, self.longest + 1):
             if size > 1:
                 follow = follow[follow >= size]
