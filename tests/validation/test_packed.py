@@ -217,6 +217,13 @@ def test_nothing_of_a_pass_outlives_it(tiny):
     assert not packing._made_of
 
 
+def test_what_is_made_of_a_mask_is_not_taken_for_that_of_another():
+    first, second = torch.zeros(1, 1, 2, 3), torch.ones(1, 1, 2, 3)  # both alive, as when two models take turns
+    for mask, group in ((first, 2), (second, 2), (first, 2), (first, 3)):
+        found = packing._of_pass(mask, packing._repeated, group)
+        assert torch.equal(found, mask.repeat(1, 1, group, 1))
+
+
 def test_quantised_products_stay_what_they_are(tiny):
     model = quantise(tiny, bits=8)
     ids = torch.tensor([PROMPT[:7]])
