@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from specsim.checks import FloatArray
 from specsim.distributions import Sampling
 from specsim.topology.layers import layers
 from validation.decoder.language_model import LanguageModel
-from validation.decoder.load import Loaded
 from validation.decoder.proposers.branching import BranchingProposer, Growth
 from validation.decoder.proposers.independent import Drafter, drafter_model
 from validation.decoder.proposers.trie import Path, merged
 from validation.decoder.text import Text
+
+if TYPE_CHECKING:
+    from validation.decoder.load import Loaded
 
 PLAIN = Sampling()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +12,14 @@ from specsim.distributions import Sampling
 from specsim.topology import ROOT, Topology
 from specsim.verifiers import MULTI_DRAFT, MultiDraftVerifier
 from validation.decoder.language_model import LanguageModel, Logits
-from validation.decoder.load import Loaded
 from validation.decoder.proposers.branching import BranchingProposer, Growth
 from validation.decoder.proposers.independent import Drafter, drafter_model
 from validation.decoder.proposers.protocol import Draft
 from validation.decoder.proposers.trie import Path
 from validation.decoder.text import Text
+
+if TYPE_CHECKING:
+    from validation.decoder.load import Loaded
 
 PLAIN = Sampling()
 DEFAULT = Topology.branching(3, 2, 1, 1)
