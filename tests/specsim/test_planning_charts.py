@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specsim import catalog
@@ -89,17 +89,22 @@ def test_an_interval_may_be_missing_but_not_nonsense():
 SPEEDUPS = st.floats(0.1, 10)
 
 
-@given(low=SPEEDUPS, high=SPEEDUPS, speedup=SPEEDUPS)
-def test_texts_of_a_tornado_never_stand_on_its_bars_or_on_each_other(low, high, speedup):
-    frame = pd.DataFrame({"name": ["x"], "low_input": "a", "high_input": "b", "low": [low], "high": [high]})
+@settings(max_examples=15)
+@given(ends=st.lists(st.tuples(SPEEDUPS, SPEEDUPS), min_size=1, max_size=8), speedup=SPEEDUPS)
+def test_texts_of_a_tornado_never_stand_on_its_bars_or_on_each_other(ends, speedup):
+    low, high = map(list, zip(*ends, strict=True))
+    names = [f"x{place}" for place in range(len(ends))]
+    frame = pd.DataFrame({"name": names, "low_input": "a", "high_input": "b", "low": low, "high": high})
     chart = speedup_sensitivity(frame, speedup=speedup).to_dict()
     bars = [bar for rows in chart["datasets"].values() for bar in rows if "is_left" in bar]
-    assert {bar["input"]: bar["to"] for bar in bars} == {"a": low, "b": high}
-    (left,) = (bar for bar in bars if bar["is_left"])
-    (right,) = (bar for bar in bars if not bar["is_left"])
-    assert left["text"] <= min(speedup, left["to"])
-    assert right["text"] >= max(speedup, right["to"])
-    assert left["to"] <= right["to"]
+    for name, *asked in zip(names, low, high, strict=True):
+        own = [bar for bar in bars if bar["name"] == name]
+        assert {bar["input"]: bar["to"] for bar in own} == dict(zip("ab", asked, strict=True))
+        (left,) = (bar for bar in own if bar["is_left"])
+        (right,) = (bar for bar in own if not bar["is_left"])
+        assert left["text"] <= min(speedup, left["to"])
+        assert right["text"] >= max(speedup, right["to"])
+        assert left["to"] <= right["to"]
 
 
 def test_inputs_of_a_tornado_stand_in_the_order_of_the_frame():

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils import backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 NAME = "Pretended GPU"
 CAN_PRETEND = hasattr(backend_registration, "_setup_privateuseone_for_python_backend") and not torch.cuda.is_available()
@@ -124,10 +124,9 @@ class _Names(TorchFunctionMode):
 
 def _run(kernel: Any, args: Any, kwargs: Any) -> Any:
     """The CPU's kernel over what is held, once it is sure that a GPU could have run it."""
-    given: list[Tensor] = []
-    tree_map_only(Tensor, given.append, (args, kwargs))
-    places: list[torch.device] = []
-    tree_map_only(torch.device, places.append, (args, kwargs))
+    leaves, shape = tree_flatten((args, kwargs))
+    given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    places = [leaf for leaf in leaves if isinstance(leaf, torch.device)]
     ours, name = [tensor for tensor in given if isinstance(tensor, _OnGpu)], kernel.overloadpacket
     if not ours and _INNER not in places:
         return kernel(*args, **kwargs)
@@ -137,13 +136,18 @@ def _run(kernel: Any, args: Any, kwargs: Any) -> Any:
     if ours and name not in _WITH_CPU and any(one.dim() for one in together if not isinstance(one, _OnGpu)):
         raise RuntimeError(f"Expected all tensors to be on the same device, got cuda:0 and cpu in {kernel}")
     stays = isinstance(args[0], _OnGpu) if name in _IN_PLACE else not places or places[0] == _INNER
-    held = tree_map_only(_OnGpu, lambda tensor: tensor.held, (args, kwargs))
-    inner_args, inner_kwargs = tree_map_only(torch.device, lambda place: CPU, held)
+    inner_args, inner_kwargs = tree_unflatten([_inner(leaf) for leaf in leaves], shape)
     found = kernel(*inner_args, **inner_kwargs)
     if not stays:
         return found
     known = {id(tensor.held): tensor for tensor in ours}
     return tree_map_only(Tensor, lambda one: known[id(one)] if id(one) in known else _OnGpu(one), found)
+
+
+def _inner(leaf: Any) -> Any:
+    if isinstance(leaf, _OnGpu):
+        return leaf.held
+    return CPU if isinstance(leaf, torch.device) else leaf
 
 
 def _as_tensors(places: Any) -> Any:

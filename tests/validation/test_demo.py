@@ -14,7 +14,7 @@ from validation.decoder.wheel import UnreachableError
 from validation.demo.prompts import prompts
 from validation.demo.tables import answer
 
-SMALL = ("--device", "cpu", "--tokens", 14, "--prompts", 3, "--lossless-rounds", 3000, "--lossless-tokens", 60)
+SMALL = ("--device", "cpu", "--tokens", 14, "--prompts", 3, "--lossless-rounds", 2000, "--lossless-tokens", 60)
 
 
 @pytest.fixture(scope="module")
