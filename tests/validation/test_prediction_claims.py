@@ -491,7 +491,8 @@ def _played(
 ) -> Callable[..., list[RoundRecord]]:
     """In place of `crossover.Player.play`: all drafts are made, and a pass is as wide as any of them."""
 
-    def play(player: object, name: str | None, *, batch: int, first: int, gamma: int, rounds: int) -> list[RoundRecord]:
+    def play(player: object, asked: crossover.Play, *, first: int) -> list[RoundRecord]:
+        name, batch, _, gamma, rounds = asked
         rng = np.random.default_rng([batch, first, gamma, len(name or "")])
         records = []
         for turn in range(rounds):
@@ -580,7 +581,7 @@ def player(tiny: Loaded) -> crossover.Player:
 
 @pytest.mark.parametrize("name", [None, "ngram", "int8"])
 def test_played_rounds_have_full_batches(name: str | None, player: crossover.Player) -> None:
-    records = player.play(name, batch=3, first=3, gamma=2, rounds=4)
+    records = player.play(crossover.Play(name, 3, gamma=2, rounds=4), first=3)
     assert [record.round for record in records] == [turn for turn in range(4) for _ in range(3)]
     assert {record.batch for record in records} == {3}
     assert {record.gamma for record in records} == {2 if name else 0}
@@ -590,7 +591,7 @@ def test_played_rounds_have_full_batches(name: str | None, player: crossover.Pla
 def test_every_request_has_a_prompt_of_its_own(player: crossover.Player) -> None:
     """Otherwise texts of a batch would be one text at temperature 0, and held-out ones those calibrated with."""
     for batches in crossover.BATCHES.values():
-        count = batches.first_held_out + max(batches.held_out)
+        count = crossover.TURNS * batches.prompts
         asked = [player._request(place, tokens=8) for place in range(count)]
         assert len({tuple(request.prompt) for request in asked}) == len({request.name for request in asked}) == count
         assert not any(request.eos_ids for request in asked)
@@ -598,11 +599,11 @@ def test_every_request_has_a_prompt_of_its_own(player: crossover.Player) -> None
 
 def test_no_trained_head_saw_the_prompts_of_a_cpu() -> None:
     """Those of the held-out shards of training text, with default rows and seed."""
-    batches, writing = crossover.BATCHES["cpu"], Writing()
-    shard = set(islice(seed_prompts(writing.seed), writing.rows))
-    asked = list(islice(unseen_prompts(), batches.first_held_out + max(batches.held_out)))
-    assert set(asked) <= shard
-    every = list(unseen_prompts())
+    writing, every = Writing(), list(unseen_prompts())
+    written = list(islice(seed_prompts(writing.seed), len(every)))
+    apart = writing.rows * writing.held_out  # prompts from the start of one held-out shard to that of the next
+    held_out = {text for start in range(0, len(every), apart) for text in written[start : start + writing.rows]}
+    assert set(every[: crossover.TURNS * crossover.BATCHES["cpu"].prompts]) <= held_out
     assert len(every) == len(set(every)) == 1883
 
 

@@ -27,8 +27,10 @@ if TYPE_CHECKING:  # so that claims can be listed without torch
 GAMMA = 3
 LONG = 11
 """Drafts of rounds that are only timed: few sequences with long drafts load a pass as many with short ones do."""
-LONG_ROUNDS = 3
-ROUNDS = 8
+LONG_ROUNDS = 2
+ROUNDS = 4
+TURNS = 3
+"""Each of `ROUNDS` rounds of every batch, with new prompts: a machine that wanders does so for all batches alike."""
 
 
 class Batches(NamedTuple):
@@ -39,8 +41,13 @@ class Batches(NamedTuple):
 
     @property
     def first_held_out(self) -> int:
-        """Place of the first prompt that no calibrated batch answers."""
+        """Place in a turn of the first prompt that no calibrated batch answers."""
         return max(batch * groups for batch, groups in self.calibrated.items())
+
+    @property
+    def prompts(self) -> int:
+        """Prompts of a turn [1]."""
+        return self.first_held_out + max(self.held_out)
 
     def within(self, widest: float) -> Batches:
         """Those up to a largest batch.
@@ -62,6 +69,22 @@ BATCHES = {
 }
 
 
+class Play(NamedTuple):
+    """Rounds of a full batch, in every turn anew."""
+
+    name: str | None
+    """The drafter; None for plain decoding."""
+    batch: int
+    first: int = 0
+    """Place in the turn of the first prompt."""
+    gamma: int = GAMMA
+    rounds: int = ROUNDS
+
+
+Key = tuple[str | None, int]
+"""Drafter and batch."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crossover:
     """Speedup at larger batches, and the batch at which it falls below 1, follow from decoding at small ones.
@@ -70,9 +93,9 @@ class Crossover:
     -----
     Calibrated at small batches are acceptance by depth, the seconds of a round without its drafts as a `PassLaw`, and
     those of its drafts as a line in the batch. A pass is as wide as the longest draft of its batch; how often a text
-    drafts is counted round by round, since all texts of a batch are as far. Held-out batches answer prompts of their
-    own. Rounds are played with full batches only, and texts go on beyond their end. The fault is to take the speedup of
-    batch 1 for that of every batch.
+    drafts is counted round by round, since all texts of a batch are as far. All batches take turns; each turn has
+    prompts of its own, and held-out batches others than those calibrated with. Rounds are played with full batches
+    only, and texts go on beyond their end. The fault is to take the speedup of batch 1 for that of every batch.
     """
 
     name: ClassVar[str] = "crossover"
@@ -86,14 +109,8 @@ class Crossover:
         player = Player(bench, loaded.prompt_tokens)
         names = [name for name in bench.proposers if name != "early exit"]  # the slowest to measure, one of its kind
         batches = BATCHES[loaded.model.device.type].within(settings.widest)
-        rounds = settings.scaled(ROUNDS, least=4)
-        seen = _calibrated(player, names, batches, rounds=rounds, settings=settings)
+        seen, fresh = _played(player, names, batches, settings=settings)
         parts = {name: Parts.of(seen, name) for name in names}
-        fresh, first = {}, batches.first_held_out
-        for place, batch in enumerate(batches.held_out, start=1):
-            for name in (None, *names):
-                fresh[name, batch] = player.play(name, batch=batch, first=first, gamma=GAMMA, rounds=rounds)
-            settings.progress((1 + place / len(batches.held_out)) / 2)
         rows = [
             _row(name, batch, part, fresh=fresh, seed=settings.seed)
             for name, part in parts.items()
@@ -151,7 +168,7 @@ class Parts:
     context: int
 
     @classmethod
-    def of(cls, seen: Mapping[tuple[str | None, int], list[list[RoundRecord]]], name: str) -> Parts:
+    def of(cls, seen: Mapping[Key, list[list[RoundRecord]]], name: str) -> Parts:
         """From runs by drafter and batch."""
         own = [run for (drafter, _), runs in seen.items() if drafter == name for run in runs]
         short = [record for run in own for record in run if record.gamma == GAMMA]
@@ -211,38 +228,53 @@ class Player:
         self._prompt_tokens = prompt_tokens
         self._messages = list(unseen_prompts())
 
-    def play(self, name: str | None, *, batch: int, first: int, gamma: int, rounds: int) -> list[RoundRecord]:
-        """Records of `batch` texts, which answer the messages from `first` on."""
+    def play(self, asked: Play, *, first: int) -> list[RoundRecord]:
+        """Records of texts that answer the messages from `first` on."""
         from validation.decoder.loop import stream
 
-        longest = (rounds + 1) * (gamma + 1)
-        requests = [self._request(place, tokens=longest) for place in range(first, first + batch)]
-        proposer = self._bench.proposers[name] if name else None
-        steps = stream(self._bench.target, proposer, requests, gamma=gamma if name else 0)
-        return [step.record for step in islice(steps, rounds * batch)]
+        longest = (asked.rounds + 1) * (asked.gamma + 1)
+        requests = [self._request(place, tokens=longest) for place in range(first, first + asked.batch)]
+        proposer = self._bench.proposers[asked.name] if asked.name else None
+        steps = stream(self._bench.target, proposer, requests, gamma=asked.gamma if asked.name else 0)
+        return [step.record for step in islice(steps, asked.rounds * asked.batch)]
 
     def _request(self, place: int, *, tokens: int) -> Request:
         """Without an end of text, so that batches stay full."""
         from validation.decoder.text import Request
 
-        prompt = self._prompt_tokens(self._messages[place])
+        prompt = self._prompt_tokens(self._messages[place % len(self._messages)])
         return Request(prompt=prompt, name=str(place), max_tokens=tokens, sampling=self._bench.sampling)
 
 
-def _calibrated(
-    player: Player, names: Sequence[str], batches: Batches, *, rounds: int, settings: Settings
-) -> dict[tuple[str | None, int], list[list[RoundRecord]]]:
-    """Runs by drafter (None: plain) and batch: groups of short drafts, and one of long ones."""
-    seen: dict[tuple[str | None, int], list[list[RoundRecord]]] = {}
-    for done, (batch, groups) in enumerate(batches.calibrated.items(), start=1):
+def _played(
+    player: Player, names: Sequence[str], batches: Batches, *, settings: Settings
+) -> tuple[dict[Key, list[list[RoundRecord]]], dict[Key, list[RoundRecord]]]:
+    """Runs of calibrated batches, and those of the held-out ones."""
+    schedule = list(_schedule(names, batches))
+    runs: list[list[RoundRecord]] = [[] for _ in schedule]
+    turns = settings.scaled(TURNS)
+    for turn in range(turns):
+        for place, play in enumerate(schedule):
+            runs[place] += player.play(play, first=turn * batches.prompts + play.first)
+            settings.progress((turn + (place + 1) / len(schedule)) / turns)
+    seen: dict[Key, list[list[RoundRecord]]] = {}
+    for play, run in zip(schedule, runs, strict=True):
+        seen.setdefault((play.name, play.batch), []).append(run)
+    fresh = {key: seen.pop(key)[0] for key in list(seen) if key[1] in batches.held_out}
+    return seen, fresh
+
+
+def _schedule(names: Sequence[str], batches: Batches) -> Iterator[Play]:
+    """What is played in a turn: of calibrated batches groups of short drafts and one of long ones."""
+    for batch, groups in batches.calibrated.items():
         for group in range(groups):
             for name in (None, *names):
-                run = player.play(name, batch=batch, first=group * batch, gamma=GAMMA, rounds=rounds)
-                seen.setdefault((name, batch), []).append(run)
+                yield Play(name, batch, first=group * batch)
         for name in names:
-            seen[name, batch].append(player.play(name, batch=batch, first=0, gamma=LONG, rounds=LONG_ROUNDS))
-        settings.progress(done / len(batches.calibrated) / 2)
-    return seen
+            yield Play(name, batch, gamma=LONG, rounds=LONG_ROUNDS)
+    for batch in batches.held_out:
+        for name in (None, *names):
+            yield Play(name, batch, first=batches.first_held_out)
 
 
 def _proposed(records: Sequence[RoundRecord]) -> FloatArray:
@@ -279,9 +311,7 @@ def _by_request(runs: Sequence[list[RoundRecord]]) -> FloatArray:
     return np.array([np.mean(counts) for counts in committed.values()])
 
 
-def _row(
-    name: str, batch: int, part: Parts, *, fresh: Mapping[tuple[str | None, int], list[RoundRecord]], seed: int
-) -> Row:
+def _row(name: str, batch: int, part: Parts, *, fresh: Mapping[Key, list[RoundRecord]], seed: int) -> Row:
     low, high = part.interval(batch)
     records = fresh[name, batch]
     return Row(
@@ -300,7 +330,7 @@ def _alone(parts: Mapping[str, Parts], row: Row) -> float:
 
 
 def _measured(
-    name: str, seen: Mapping[tuple[str | None, int], list[list[RoundRecord]]], rows: Sequence[Row], *, seed: int
+    name: str, seen: Mapping[Key, list[list[RoundRecord]]], rows: Sequence[Row], *, seed: int
 ) -> dict[int, float]:
     """Measured speedup by batch, calibrated and held out."""
     found = {}
