@@ -16,11 +16,10 @@ from scipy import stats
 from specsim.acceptance import Acceptance
 from specsim.distributions import Sampling
 from specsim.errors import InputError
-from specsim.policies import anticipated_depth
 from specsim.topology import Topology
 from specsim.verifiers import VERIFIERS, Block
 from validation import claims
-from validation.claims import CLAIMS, Settings, confidence_scheduler, kl_or_tv, quantised, tree_or_chain
+from validation.claims import CLAIMS, Settings, kl_or_tv, quantised, tree_or_chain
 from validation.claims.acceptance_by_depth import AcceptanceByDepth, by_request, fitted, misread, nats
 from validation.claims.argmax_or_sampled import ArgmaxOrSampled
 from validation.claims.block_or_token import BlockOrToken
@@ -39,12 +38,10 @@ from validation.claims.first_failure import FirstFailureEnds
 from validation.claims.kl_or_tv import KlOrTv
 from validation.claims.places import foreseen, judged_places, reading
 from validation.claims.quantised import Quantised
-from validation.claims.scheduling import ScheduledProposer, early_stopping, law_holds, retrospective
 from validation.claims.statement import Statement, Sums, judged, misses, state
 from validation.claims.temperature import Temperature
 from validation.claims.tree_or_chain import TreeOrChain
 from validation.decoder.load import Loaded
-from validation.decoder.table_model import TableModel
 from validation.decoder.text import Request, Text
 from validation.decoder.tiny import tiny_model
 
@@ -393,47 +390,3 @@ def test_heads_taken_for_each_other_are_told_apart_where_the_loss_matters(
     result = KlOrTv()._judged(alphas, model="none", settings=settings)
     assert result.passed is passed
     assert result.controls[0].caught is passed
-
-
-# the scheduler
-
-
-def test_the_prefix_schedule_anticipates_nothing_and_the_retrospective_one_does() -> None:
-    """All chains of the table's torn text beside the sure one: lengths by the drafts of the first."""
-
-    def seconds(tokens):  # type: ignore[no-untyped-def]
-        return np.interp(tokens, [2, 3, 4, 5, 6], [1.0, 1.2, 1.4, 1.65, 1.7])
-
-    def lengths(make):  # type: ignore[no-untyped-def]
-        found = [
-            make(seconds)(np.array([[1.0, 1.0], [0.5, 1.0 if first == 0 else 0.5]]), np.array([2, 2]))[1]
-            for first in (0, 1)
-        ]
-        return np.repeat(np.array(found)[:, None], 2, axis=1)
-
-    assert anticipated_depth(lengths(early_stopping)) is None
-    assert anticipated_depth(lengths(retrospective)) == 1
-
-
-def test_the_retrospective_scheduler_is_caught_as_lossy() -> None:
-    """400 texts, one of whose first two tokens is 0.15 off: the noncentrality of the chi-square is about 43."""
-    assert law_holds(retrospective, texts=400, seed=2).pvalue < 1e-6
-
-
-def test_a_scheduled_draft_is_cut_with_its_laws() -> None:
-    model = TableModel([0.6, 0.4])
-    proposer = ScheduledProposer(
-        model, name="s", confidence=lambda peaks: peaks, schedule=lambda chances, drafted: np.array([1, 0])
-    )
-    texts = [Text(Request(prompt=[0], seed=seed)) for seed in (0, 1)]
-    proposer.begin(texts, None)
-    first, second = proposer.propose(texts, gammas=[3, 3])
-    assert (len(first.tokens), np.shape(first.q)) == (1, (1, 2))
-    assert (second.tokens, second.q) == ((), None)
-
-
-def test_confidence_never_falls_with_the_drafters_largest_probability(pair: Drafting) -> None:
-    confidence = confidence_scheduler.calibrated(pair, Texts(count=8, tokens=10))
-    values = confidence(np.linspace(0, 1, 50))
-    assert (np.diff(values) >= 0).all()
-    assert 0 <= values[0] <= values[-1] <= 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,16 +13,16 @@ from specsim.checks import FloatArray
 from specsim.policies.ranking import RoundSeconds
 from specsim.stats import TestResult
 from specsim.verifiers import VERIFIERS
-from validation.claims.drafting import HELD_OUT, Drafting, Judged, Texts, by_text, coins, open_drafting, watch
-from validation.claims.places import reading
+from validation.claims.drafting import HELD_OUT, Drafting, Judged, Texts, by_text, coins, is_head, open_drafting, watch
 from validation.claims.protocol import ClaimResult, Control, Settings
 from validation.claims.scheduling import SCHEDULES, Confidence, ScheduledProposer, early_stopping, law_holds
 from validation.claims.statement import Statement, Sums, judged, state
-from validation.decoder.proposers import ModelProposer
+from validation.decoder.proposers import PROPOSERS, Proposer
 
 BINS = 8
 CONTEXT = 64
 """Cached tokens at which passes are timed [token]."""
+TINY = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,12 +40,13 @@ class ConfidenceScheduler:
 
     Notes
     -----
-    Confidence in a draft is the share of drafts that stood where the drafter's largest probability was as large, on
-    texts that the target wrote alone: known before the draft is drawn. Rounds are priced by passes of this target on
+    Drafts are those of a trained head where there is one: they cost so little that the pass which judges them is most
+    of a round. Confidence in a draft is the share of drafts that stood where the drafter's largest probability was as
+    large, among those that were reached: known before the draft is drawn. Rounds are priced by passes of this target on
     this device, timed beforehand over as many tokens as the batch may judge, so that what is measured of a run is how
-    many tokens it commits. Both throughputs are stated from calibration rounds that judged every draft: there the
-    schedule can be drawn up after the fact, and survival under `Rejection` adds up over what it admits. Measured are
-    runs on other texts, one with all drafts and one with the scheduler in the loop.
+    many tokens it commits. Confidence and both throughputs are stated from calibration rounds that judged every draft:
+    there the schedule can be drawn up after the fact, and survival under `Rejection` adds up over what it admits.
+    Measured are runs on other texts, one with all drafts and one with the scheduler in the loop.
 
     That scheduling keeps the target's law is tested over a table whose first draft decides how likely the second looks,
     the counterexample of DSpark (arXiv 2607.05147, appendix A); the fault there chooses the budget in retrospect.
@@ -65,32 +65,29 @@ class ConfidenceScheduler:
         checks.integer("table_texts", self.table_texts, low=50)
 
     def run(self, settings: Settings) -> ClaimResult:
-        """Read, time passes, judge all drafts, state; then run either way, and test the law."""
+        """Judge all drafts, time passes, state; then run either way, and test the law."""
         pair, wanted = open_drafting(settings), settings.scaled(self.texts, least=8)
+        drafter = cheap_drafter(pair, settings)
         batch = min(pair.batch, wanted // 2)
         count = wanted - wanted % batch
         options = {"count": count, "tokens": self.tokens, "seed": settings.seed}
-        confidence = calibrated(pair, Texts(**options))
-        seconds = priced(pair, batch=batch, gamma=self.gamma, seed=settings.seed)
+        known, other = Texts(**options), Texts(part=HELD_OUT, **options)
+        full = judged_rounds(pair, drafter, known, gamma=self.gamma, batch=batch)
         settings.progress(0.3)
-        full = every_draft(pair, Texts(**options), gamma=self.gamma, batch=batch)
+        confidence = calibrated(full)
+        seconds = priced(pair, full, gamma=self.gamma, seed=settings.seed)
         foretold = foreseen_throughputs(full, confidence, seconds, count=count)
         statements = {
             way: state(sums, setting={"drafts": way, "batch": batch}, quantity="tokens_per_second", texts=count)
             for way, sums in foretold.items()
         }
         settings.progress(0.5)
-        measured = {
-            "all": throughput(
-                every_draft(pair, Texts(part=HELD_OUT, **options), gamma=self.gamma, batch=batch), seconds, count=count
-            ).value
-        }
+        every = judged_rounds(pair, drafter, other, gamma=self.gamma, batch=batch)
         settings.progress(0.7)
-        scheduled = ScheduledProposer(
-            pair.draft, name=pair.name, confidence=confidence, schedule=early_stopping(seconds)
-        )
-        found = _watched(pair, scheduled, Texts(part=HELD_OUT, **options), gamma=self.gamma, batch=batch)
-        measured["scheduled"] = throughput(found, seconds, count=count).value
+        scheduled = ScheduledProposer(drafter, confidence=confidence, schedule=early_stopping(seconds))
+        found = judged_rounds(pair, scheduled, other, gamma=self.gamma, batch=batch)
+        runs = {"all": every, "scheduled": found}
+        measured = {way: throughput(rounds, seconds, count=count).value for way, rounds in runs.items()}
         settings.progress(0.9)
         gain = _gain(statements)
         laws = {name: law_holds(make, texts=self.table_texts, seed=settings.seed) for name, make in SCHEDULES.items()}
@@ -101,7 +98,7 @@ class ConfidenceScheduler:
                 *((statements[way], measured[way]) for way in statements),
                 (gain, measured["scheduled"] / measured["all"]),
             ],
-            model=pair.name,
+            model=pair.name if drafter.name == pair.name else f"{pair.loaded.name}, drafter {drafter.name}",
             settings=settings,
             faults={},
             others=[laws["early stopping"]],
@@ -109,6 +106,15 @@ class ConfidenceScheduler:
             figures={"drafts_judged_per_text_and_round": _judged_drafts(found)},
             note=f"throughput of the scheduler over all drafts {measured['scheduled'] / measured['all']:.2f}",
         )
+
+
+def cheap_drafter(pair: Drafting, settings: Settings) -> Proposer:
+    """A trained head: the one that was named, or that comes with this package; else the drafter of the pair."""
+    from validation.heads.shipped import shipped_head
+
+    named = settings.drafter
+    path = shipped_head(pair.loaded.model) if named is None else named if is_head(named) else None
+    return pair.proposer() if path is None else PROPOSERS["head"](pair.loaded, path=path)
 
 
 class Round(NamedTuple):
@@ -126,13 +132,8 @@ def _look(asked: Mapping[str, Any]) -> Round:
     )
 
 
-@lru_cache(maxsize=4)
-def every_draft(pair: Drafting, texts: Texts, *, gamma: int, batch: int) -> list[list[Judged]]:
-    """Decode texts with all drafts judged; rounds of a whole batch in which every text had room for all of gamma."""
-    return _watched(pair, pair.proposer(), texts, gamma=gamma, batch=batch)
-
-
-def _watched(pair: Drafting, proposer: ModelProposer, texts: Texts, *, gamma: int, batch: int) -> list[list[Judged]]:
+def judged_rounds(pair: Drafting, proposer: Proposer, texts: Texts, *, gamma: int, batch: int) -> list[list[Judged]]:
+    """Decode texts: the rounds of a whole batch in which every text had room for all of gamma."""
     found = watch(pair, proposer, texts, gamma=gamma, rule=VERIFIERS["rejection"], look=_look, batch=batch)
     rounds: dict[tuple[int, int], list[Judged]] = {}
     for one in found:
@@ -140,26 +141,28 @@ def _watched(pair: Drafting, proposer: ModelProposer, texts: Texts, *, gamma: in
     return [some for some in rounds.values() if len(some) == batch]
 
 
-def calibrated(pair: Drafting, texts: Texts) -> Confidence:
-    """The mean chance of a sampled draft by the drafter's largest probability, never falling, linear in between."""
-    read = reading(pair, texts)[1.0, 1.0]
-    peaks = np.concatenate([places.peak for places in read])
-    chances = np.concatenate([places.sampled for places in read])
+def calibrated(rounds: Sequence[Sequence[Judged]]) -> Confidence:
+    """The share of drafts that stood of those reached, by the drafter's largest probability: never falling, linear."""
+    seen = [one.seen for some in rounds for one in some]
+    peaks = np.concatenate([each.peaks for each in seen])
+    stood = np.concatenate([each.survival for each in seen])
+    reached = np.concatenate([np.concatenate(([1.0], each.survival[:-1])) for each in seen])
     parts = np.array_split(np.argsort(peaks), BINS)
     at = np.array([peaks[part].mean() for part in parts])
-    means = np.maximum.accumulate([chances[part].mean() for part in parts])
+    means = np.maximum.accumulate([stood[part].sum() / max(reached[part].sum(), TINY) for part in parts])
     return lambda peaks: np.asarray(np.interp(peaks, at, means).clip(0, 1))
 
 
-def priced(pair: Drafting, *, batch: int, gamma: int, seed: int) -> RoundSeconds:
-    """Seconds of a round by judged tokens: drafting for the batch, and the target's pass, never falling."""
+def priced(pair: Drafting, rounds: Sequence[Sequence[Judged]], *, gamma: int, seed: int) -> RoundSeconds:
+    """Seconds of a round by judged tokens, never falling: drafting as in these rounds, and the target's pass."""
     from validation.timing import pass_rows
 
+    batch = len(rounds[0])
     counts = [batch * (1 + depth) for depth in range(gamma + 1)]
     context = min(CONTEXT, pair.target.context_limit - max(counts))
     passes = pass_rows(pair.target, tokens=counts, context=context, repeats=5, warm_up=1, seed=seed)
-    (draft,) = pass_rows(pair.draft, tokens=[batch], context=context, repeats=5, warm_up=1, seed=seed)
-    rising = np.maximum.accumulate([row["seconds"] for row in passes]) + gamma * draft["seconds"]
+    draft = np.median([some[0].step.record.draft_seconds for some in rounds])
+    rising = np.maximum.accumulate([row["seconds"] for row in passes]) + draft
     return lambda tokens: np.interp(tokens, counts, rising)
 
 

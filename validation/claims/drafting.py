@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -121,7 +120,7 @@ class Texts:
     temperature
         [1].
     part
-        CALIBRATION or HELD_OUT: other prompts, other seeds.
+        CALIBRATION or HELD_OUT: other prompts, other seeds. Those that no trained head saw come first.
     seed
         Of prompts and samples.
     """
@@ -139,9 +138,11 @@ class Texts:
 
     def requests(self, loaded: Loaded) -> list[Request]:
         """What to ask the decoder."""
-        from validation.train.text import seed_prompts
+        from validation.train.text import unseen_prompts
 
-        messages = islice(seed_prompts(self.seed), self.part * self.count, (self.part + 1) * self.count)
+        start = (2 * self.seed + self.part) * self.count
+        every = list(unseen_prompts())
+        messages = [every[place % len(every)] for place in range(start, start + self.count)]
         return [
             Request(
                 prompt=loaded.prompt_tokens(message),

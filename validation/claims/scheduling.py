@@ -11,9 +11,8 @@ from specsim.checks import FloatArray, IntArray
 from specsim.policies import admit, best_budget, prefix_schedule
 from specsim.policies.ranking import RoundSeconds
 from specsim.stats import TestResult, goodness_of_fit
-from validation.decoder.language_model import LanguageModel
 from validation.decoder.loop import decode_all
-from validation.decoder.proposers import Draft, ModelProposer
+from validation.decoder.proposers import Draft, ModelProposer, Proposer
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Request, Text
 
@@ -24,13 +23,13 @@ Schedule = Callable[[FloatArray, IntArray], IntArray]
 """From confidences (R, G) and drafts (R,) to how many of each are judged, shape (R,) [1]."""
 
 
-class ScheduledProposer(ModelProposer):
-    """Drafts for all texts of the batch, and hands over what a schedule admits.
+class ScheduledProposer(Proposer):
+    """Lets another draft for all texts of the batch, and hands over what a schedule admits.
 
     Parameters
     ----------
-    model, name
-        As of `ModelProposer`.
+    proposer
+        Samples chains.
     confidence, schedule
         Which drafts look likely, and how many of each text's are judged.
 
@@ -40,13 +39,16 @@ class ScheduledProposer(ModelProposer):
     draft nor its being admitted looks at it: see `specsim.policies`.
     """
 
-    def __init__(self, model: LanguageModel, *, name: str, confidence: Confidence, schedule: Schedule) -> None:
-        super().__init__(model, name=name)
-        self._confidence, self._schedule = confidence, schedule
+    def __init__(self, proposer: Proposer, *, confidence: Confidence, schedule: Schedule) -> None:
+        self.name = proposer.name
+        self.vocabulary_size = proposer.vocabulary_size
+        self.feature_layers = proposer.feature_layers
+        self.begin, self.absorb, self.keep = proposer.begin, proposer.absorb, proposer.keep  # type: ignore[method-assign]
+        self._proposer, self._confidence, self._schedule = proposer, confidence, schedule
 
     def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
         """Draft as deep as asked, then cut each draft to what is admitted."""
-        drafts = super().propose(texts, gammas=gammas)
+        drafts = self._proposer.propose(texts, gammas=gammas)
         chances = np.zeros((len(drafts), max(len(draft.tokens) for draft in drafts)))
         for row, draft in zip(chances, drafts, strict=True):
             if draft.q is not None:
@@ -93,7 +95,7 @@ def law_holds(make: Callable[[RoundSeconds], Schedule], *, texts: int, seed: int
     schedule = make(lambda tokens: np.interp(tokens, [2, 3, 4, 5, 6], [1.0, 1.2, 1.4, 1.65, 1.7]))
     target = TableModel(np.stack([LAW] * 3))
     draft = TableModel(np.stack([[1.0, 0.0, 0.0], TORN, TORN]))
-    proposer = ScheduledProposer(draft, name="scheduled", confidence=lambda peaks: peaks, schedule=schedule)
+    proposer = ScheduledProposer(ModelProposer(draft), confidence=lambda peaks: peaks, schedule=schedule)
     rng = np.random.default_rng([seed, 3])
     asked = [Request(prompt=[prompt], max_tokens=3, seed=rng) for _ in range(texts) for prompt in (SURE, OPEN)]
     found = decode_all(target, proposer, asked, gamma=2, batch=2)[1::2]
