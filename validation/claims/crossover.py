@@ -40,14 +40,9 @@ class Batches(NamedTuple):
     held_out: tuple[int, ...]
 
     @property
-    def first_held_out(self) -> int:
-        """Place in a turn of the first prompt that no calibrated batch answers."""
-        return max(batch * groups for batch, groups in self.calibrated.items())
-
-    @property
     def prompts(self) -> int:
-        """Prompts of a turn [1]."""
-        return self.first_held_out + max(self.held_out)
+        """Prompts of a turn: one for each text that is calibrated with, and those that held-out batches share [1]."""
+        return sum(batch * groups for batch, groups in self.calibrated.items()) + max(self.held_out)
 
     def within(self, widest: float) -> Batches:
         """Those up to a largest batch.
@@ -266,15 +261,17 @@ def _played(
 
 def _schedule(names: Sequence[str], batches: Batches) -> Iterator[Play]:
     """What is played in a turn: of calibrated batches groups of short drafts and one of long ones."""
+    first = 0
     for batch, groups in batches.calibrated.items():
-        for group in range(groups):
+        for _ in range(groups):
             for name in (None, *names):
-                yield Play(name, batch, first=group * batch)
+                yield Play(name, batch, first)
+            first += batch
         for name in names:
-            yield Play(name, batch, gamma=LONG, rounds=LONG_ROUNDS)
+            yield Play(name, batch, first - batch, gamma=LONG, rounds=LONG_ROUNDS)
     for batch in batches.held_out:
         for name in (None, *names):
-            yield Play(name, batch, first=batches.first_held_out)
+            yield Play(name, batch, first)
 
 
 def _proposed(records: Sequence[RoundRecord]) -> FloatArray:
