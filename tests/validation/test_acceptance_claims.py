@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -44,6 +45,7 @@ from validation.claims.tree_or_chain import TreeOrChain
 from validation.decoder.load import Loaded
 from validation.decoder.text import Request, Text
 from validation.decoder.tiny import tiny_model
+from validation.train.text import Writing, seed_prompts
 
 SMALL = (
     AcceptanceByDepth(texts=40, tokens=32, gamma=4),
@@ -120,6 +122,19 @@ def test_a_missing_drafter_is_one_clear_line(settings: Settings, tmp_path) -> No
 
 
 # statements
+
+
+def test_no_trained_head_saw_the_prompts_of_either_part(settings: Settings) -> None:
+    """Of 32 texts a part, with the default rows and seed of training text, whose shards 0, 12, ... are held out."""
+    assert settings.loaded is not None
+    tokenize, writing = settings.loaded.prompt_tokens, Writing()
+    written = enumerate(islice(seed_prompts(writing.seed), 1883))
+    held_out = {tuple(tokenize(text)) for place, text in written if place // writing.rows % writing.held_out == 0}
+    parts = [
+        {tuple(one.prompt) for one in Texts(count=32, tokens=2, part=part).requests(settings.loaded)} for part in (0, 1)
+    ]
+    assert len(parts[0] | parts[1]) == 64
+    assert parts[0] | parts[1] <= held_out
 
 
 def test_a_small_device_gets_small_batches(settings: Settings) -> None:

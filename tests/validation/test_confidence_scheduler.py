@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from specsim.distributions import Sampling
+from specsim.checks import FloatArray, IntArray
+from specsim.errors import InputError
 from specsim.policies import anticipated_depth
 from validation.claims import Settings
-from validation.claims.confidence_scheduler import ConfidenceScheduler, calibrated, judged_rounds
-from validation.claims.drafting import Drafting, Texts, open_drafting
+from validation.claims.confidence_scheduler import ConfidenceScheduler, Round, calibrated, judged_rounds
+from validation.claims.drafting import Drafting, Judged, Texts, open_drafting
 from validation.claims.scheduling import ScheduledProposer, early_stopping, law_holds, retrospective
 from validation.decoder.load import Loaded
-from validation.decoder.loop import decode_all
+from validation.decoder.loop import decode_all, stream
 from validation.decoder.proposers import PROPOSERS, ModelProposer
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Request, Text
@@ -90,20 +93,72 @@ def test_drafts_of_a_head_are_scheduled_where_there_is_one(settings: Settings, h
     assert result.pvalue > 1e-6
 
 
-def test_a_head_goes_on_behind_drafts_that_were_cut(settings: Settings, pair: Drafting, head_file: Path) -> None:
-    head = PROPOSERS["head"](pair.loaded, path=head_file)
-    cut = ScheduledProposer(
-        head,
-        confidence=lambda peaks: peaks,
-        schedule=lambda chances, drafted: np.minimum(drafted, 1 + np.arange(len(drafted)) % 2),
-    )
+class Noted(ModelProposer):
+    """Keeps what it is told."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.told: list[str] = []
+
+    def begin(self, *arguments: Any) -> None:
+        self.told.append("begin")
+        super().begin(*arguments)
+
+    def absorb(self, *arguments: Any) -> None:
+        self.told.append("absorb")
+
+    def keep(self, *arguments: Any) -> None:
+        self.told.append("keep")
+        super().keep(*arguments)
+
+
+def admit_one_or_two(chances: FloatArray, drafted: IntArray) -> IntArray:
+    return np.minimum(drafted, 1 + np.arange(len(drafted)) % 2)
+
+
+def test_the_drafter_behind_a_schedule_is_told_of_every_round(pair: Drafting) -> None:
+    drafter = Noted(pair.draft)
+    cut = ScheduledProposer(drafter, confidence=lambda peaks: peaks, schedule=admit_one_or_two)
     asked = [
-        dataclasses.replace(request, sampling=Sampling(temperature=0.0))
-        for request in Texts(count=3, tokens=12).requests(pair.loaded)
+        dataclasses.replace(request, max_tokens=tokens)
+        for request, tokens in zip(Texts(count=3, tokens=12).requests(pair.loaded), (4, 12, 8), strict=True)
     ]
     found = decode_all(pair.target, cut, asked, gamma=3)
-    assert [text.tokens for text in found] == [text.tokens for text in decode_all(pair.target, None, asked)]
+    assert [len(text.tokens) for text in found] == [4, 12, 8]
     assert {record.drafted for text in found for record in text.records} >= {1, 2}
+    rounds = max(len(text.records) for text in found)
+    assert (drafter.told.count("begin"), drafter.told.count("absorb")) == (1, rounds)
+    assert drafter.told.count("keep") in (1, 2)
+
+
+def test_a_head_has_read_all_but_the_last_token_when_its_drafts_are_cut(
+    settings: Settings, pair: Drafting, head_file: Path
+) -> None:
+    head = PROPOSERS["head"](pair.loaded, path=head_file)
+    cut = ScheduledProposer(head, confidence=lambda peaks: peaks, schedule=admit_one_or_two)
+    asked = Texts(count=2, tokens=30).requests(pair.loaded)
+    written = [len(request.prompt) for request in asked]
+    for step in islice(stream(pair.target, cut, asked, gamma=3), 6):
+        written[step.place] += len(step.tokens)
+    known = [read + sum(map(len, fresh)) for read, fresh in zip(head._read, head._fresh, strict=True)]
+    assert known == [tokens - 1 for tokens in written]
+
+
+def test_only_sampled_chains_are_scheduled() -> None:
+    certain = ModelProposer(TableModel([0.6, 0.4]), argmax=True)
+    cut = ScheduledProposer(certain, confidence=lambda peaks: peaks, schedule=admit_one_or_two)
+    texts = [Text(Request(prompt=[0]))]
+    cut.begin(texts, None)
+    with pytest.raises(InputError, match="must be sampled chains, proposer model gave others"):
+        cut.propose(texts, gammas=[2])
+
+
+def test_confidence_is_the_share_that_stood_of_those_reached() -> None:
+    """Peaks 0.2 and 0.8: of the second drafts, reached with chance 0.5, all stood; an empty draft says nothing."""
+    drafted, empty = Round(np.array([0.2, 0.8]), np.array([0.5, 0.5])), Round(np.zeros(0), np.zeros(0))
+    judged: list[Any] = [Judged(0, None, seen) for seen in (*[drafted] * 8, empty)]  # type: ignore[arg-type]
+    confidence = calibrated([judged])
+    np.testing.assert_allclose(confidence(np.array([0.2, 0.5, 0.8])), [0.5, 0.75, 1.0])
 
 
 def test_confidence_never_falls_with_the_drafters_largest_probability(pair: Drafting) -> None:

@@ -597,6 +597,42 @@ def test_every_request_has_a_prompt_of_its_own(player: crossover.Player) -> None
         assert not any(request.eos_ids for request in asked)
 
 
+@pytest.mark.parametrize("device", sorted(crossover.BATCHES))
+def test_no_text_of_a_turn_is_calibrated_with_and_held_out(device: str) -> None:
+    batches = crossover.BATCHES[device]
+    runs = [range(play.first, play.first + play.batch) for play in crossover._schedule([], batches)]
+    calibrated = [place for run in runs[: -len(batches.held_out)] for place in run]
+    held_out = {place for run in runs[-len(batches.held_out) :] for place in run}
+    assert sorted(calibrated) == list(range(len(calibrated)))
+    assert held_out == set(range(len(calibrated), batches.prompts))
+
+
+@pytest.mark.parametrize(("budget", "turns", "rounds"), [(0.01, 2, 4), (1, 3, 4), (10, 30, 4), (40, 52, 9)])
+def test_batches_take_turns_as_long_as_there_are_prompts(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, budget: float, turns: int, rounds: int
+) -> None:
+    asked: list[tuple[int, int, int]] = []
+
+    def play(player: object, play: crossover.Play, *, first: int) -> list[RoundRecord]:
+        asked.append((play.batch, first, play.rounds))
+        return []
+
+    monkeypatch.setattr(crossover.Player, "play", play)
+    bench = speculation.open_bench(settings.loaded, drafter=None, tokens=1)  # type: ignore[arg-type]
+    player, batches = crossover.Player(bench, lambda text: [0]), crossover.BATCHES["cpu"]
+    crossover._played(player, [], batches, settings=dataclasses.replace(settings, budget=budget))
+    batch_order = [batch for batch, _, _ in asked]
+    assert batch_order == [play.batch for play in crossover._schedule([], batches)] * turns
+    assert {length for _, _, length in asked} == {rounds}
+    assert max(first + batch for batch, first, _ in asked) <= player.prompts
+
+
+def test_more_texts_make_a_narrower_interval_of_tau() -> None:
+    part = dataclasses.replace(_part(), between=0.09, requests=10**9)
+    few, many = (np.log(part.interval(4, texts=texts)) for texts in (4, 16))
+    assert np.ptp(few) == pytest.approx(2 * np.ptp(many), rel=1e-6)
+
+
 def test_no_trained_head_saw_the_prompts_of_a_cpu() -> None:
     """Those of the held-out shards of training text, with default rows and seed."""
     writing, every = Writing(), list(unseen_prompts())

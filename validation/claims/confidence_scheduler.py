@@ -45,8 +45,9 @@ class ConfidenceScheduler:
     large, among those that were reached: known before the draft is drawn. Rounds are priced by passes of this target on
     this device, timed beforehand over as many tokens as the batch may judge, so that what is measured of a run is how
     many tokens it commits. Confidence and both throughputs are stated from calibration rounds that judged every draft:
-    there the schedule can be drawn up after the fact, and survival under `Rejection` adds up over what it admits.
-    Measured are runs on other texts, one with all drafts and one with the scheduler in the loop.
+    there the schedule can be drawn up after the fact, and survival under `Rejection` adds up over what it admits (not
+    quite: rounds that are cut begin elsewhere in a text than those that are not). Measured are runs on other texts, one
+    with all drafts and one with the scheduler in the loop.
 
     That scheduling keeps the target's law is tested over a table whose first draft decides how likely the second looks,
     the counterexample of DSpark (arXiv 2607.05147, appendix A); the fault there chooses the budget in retrospect.
@@ -146,7 +147,7 @@ def calibrated(rounds: Sequence[Sequence[Judged]]) -> Confidence:
     seen = [one.seen for some in rounds for one in some]
     peaks = np.concatenate([each.peaks for each in seen])
     stood = np.concatenate([each.survival for each in seen])
-    reached = np.concatenate([np.concatenate(([1.0], each.survival[:-1])) for each in seen])
+    reached = np.concatenate([np.concatenate(([1.0], each.survival))[:-1] for each in seen])
     parts = np.array_split(np.argsort(peaks), BINS)
     at = np.array([peaks[part].mean() for part in parts])
     means = np.maximum.accumulate([stood[part].sum() / max(reached[part].sum(), TINY) for part in parts])

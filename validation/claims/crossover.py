@@ -29,8 +29,9 @@ LONG = 11
 """Drafts of rounds that are only timed: few sequences with long drafts load a pass as many with short ones do."""
 LONG_ROUNDS = 2
 ROUNDS = 4
-TURNS = 3
-"""Each of `ROUNDS` rounds of every batch, with new prompts: a machine that wanders does so for all batches alike."""
+TURNS, LEAST_TURNS = 3, 2
+"""Each of `ROUNDS` rounds of every batch, with new prompts: a machine that wanders does so for all batches alike. A
+larger budget buys turns as long as there are prompts, then rounds."""
 
 
 class Batches(NamedTuple):
@@ -193,9 +194,9 @@ class Parts:
         draft = float(np.array([1.0, batch]) @ self.draft_fit.coefficients)
         return tau * float(self.law.pass_seconds(tokens=1, batch=batch, context=self.context)) / (rest + draft)
 
-    def interval(self, batch: int) -> tuple[float, float]:
-        """Where the speedup of a further run will lie with probability 0.95."""
-        tau = self.between * (1 / batch + 1 / self.requests)
+    def interval(self, batch: int, *, texts: int) -> tuple[float, float]:
+        """Where the speedup of so many further texts will lie with probability 0.95."""
+        tau = self.between * (1 / texts + 1 / self.requests)
         plain = self.law_fit.spread**2  # the plain step and the round both stray from the law
         return self.law_fit.interval(self.speedup(batch), also=tau + plain + self.draft_fit.spread**2)
 
@@ -223,6 +224,11 @@ class Player:
         self._prompt_tokens = prompt_tokens
         self._messages = list(unseen_prompts())
 
+    @property
+    def prompts(self) -> int:
+        """Different ones that there are [1]."""
+        return len(self._messages)
+
     def play(self, asked: Play, *, first: int) -> list[RoundRecord]:
         """Records of texts that answer the messages from `first` on."""
         from validation.decoder.loop import stream
@@ -237,7 +243,7 @@ class Player:
         """Without an end of text, so that batches stay full."""
         from validation.decoder.text import Request
 
-        prompt = self._prompt_tokens(self._messages[place % len(self._messages)])
+        prompt = self._prompt_tokens(self._messages[place])
         return Request(prompt=prompt, name=str(place), max_tokens=tokens, sampling=self._bench.sampling)
 
 
@@ -245,9 +251,10 @@ def _played(
     player: Player, names: Sequence[str], batches: Batches, *, settings: Settings
 ) -> tuple[dict[Key, list[list[RoundRecord]]], dict[Key, list[RoundRecord]]]:
     """Runs of calibrated batches, and those of the held-out ones."""
-    schedule = list(_schedule(names, batches))
+    rounds = settings.scaled(TURNS * ROUNDS, least=LEAST_TURNS * ROUNDS)
+    turns = min(rounds // ROUNDS, player.prompts // batches.prompts)
+    schedule = list(_schedule(names, batches, rounds=rounds // turns))
     runs: list[list[RoundRecord]] = [[] for _ in schedule]
-    turns = settings.scaled(TURNS)
     for turn in range(turns):
         for place, play in enumerate(schedule):
             runs[place] += player.play(play, first=turn * batches.prompts + play.first)
@@ -259,19 +266,19 @@ def _played(
     return seen, fresh
 
 
-def _schedule(names: Sequence[str], batches: Batches) -> Iterator[Play]:
+def _schedule(names: Sequence[str], batches: Batches, *, rounds: int = ROUNDS) -> Iterator[Play]:
     """What is played in a turn: of calibrated batches groups of short drafts and one of long ones."""
     first = 0
     for batch, groups in batches.calibrated.items():
         for _ in range(groups):
             for name in (None, *names):
-                yield Play(name, batch, first)
+                yield Play(name, batch, first, rounds=rounds)
             first += batch
         for name in names:
             yield Play(name, batch, first - batch, gamma=LONG, rounds=LONG_ROUNDS)
     for batch in batches.held_out:
         for name in (None, *names):
-            yield Play(name, batch, first)
+            yield Play(name, batch, first, rounds=rounds)
 
 
 def _proposed(records: Sequence[RoundRecord]) -> FloatArray:
@@ -301,7 +308,7 @@ def _points(runs: Iterator[list[RoundRecord]]) -> tuple[IntArray, IntArray, IntA
 
 
 def _by_request(runs: Sequence[list[RoundRecord]]) -> FloatArray:
-    """Tokens per round of every request, whichever batches it was in."""
+    """Tokens per round of every request."""
     committed: dict[str, list[int]] = {}
     for record in (record for run in runs for record in run):
         committed.setdefault(record.request, []).append(record.committed)
@@ -309,8 +316,8 @@ def _by_request(runs: Sequence[list[RoundRecord]]) -> FloatArray:
 
 
 def _row(name: str, batch: int, part: Parts, *, fresh: Mapping[Key, list[RoundRecord]], seed: int) -> Row:
-    low, high = part.interval(batch)
     records = fresh[name, batch]
+    low, high = part.interval(batch, texts=len({record.request for record in records}))
     return Row(
         setting={"proposer": name, "gamma": GAMMA, "batch": batch},
         quantity="speedup",

@@ -69,7 +69,8 @@ def open_drafting(settings: Settings, *, bits: int = 4) -> Drafting:
     Notes
     -----
     A copy of the target in 4 bits is the drafter that any target has, and one that gets drafts accepted. It is taken
-    in place of a trained head as well: these claims read a drafter's laws off texts, and a head reads hidden states.
+    in place of a trained head as well: most of these claims read a drafter's laws off texts, and a head reads hidden
+    states.
     """
     drafter = None if settings.drafter is not None and is_head(settings.drafter) else settings.drafter
     place = settings.loaded, settings.model, settings.device, settings.cache_dir
@@ -120,7 +121,7 @@ class Texts:
     temperature
         [1].
     part
-        CALIBRATION or HELD_OUT: other prompts, other seeds. Those that no trained head saw come first.
+        CALIBRATION or HELD_OUT: other prompts, other seeds. Prompts that no trained head saw come first, taken in turn.
     seed
         Of prompts and samples.
     """
@@ -140,9 +141,9 @@ class Texts:
         """What to ask the decoder."""
         from validation.train.text import unseen_prompts
 
-        start = (2 * self.seed + self.part) * self.count
         every = list(unseen_prompts())
-        messages = [every[place % len(every)] for place in range(start, start + self.count)]
+        places = [2 * (self.seed * self.count + place) + self.part for place in range(self.count)]
+        messages = [every[place % len(every)] for place in places]
         return [
             Request(
                 prompt=loaded.prompt_tokens(message),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from specsim.checks import FloatArray, IntArray
+from specsim.errors import InputError
 from specsim.policies import admit, best_budget, prefix_schedule
 from specsim.policies.ranking import RoundSeconds
 from specsim.stats import TestResult, goodness_of_fit
@@ -33,6 +34,11 @@ class ScheduledProposer(Proposer):
     confidence, schedule
         Which drafts look likely, and how many of each text's are judged.
 
+    Raises
+    ------
+    InputError
+        When it proposes: drafts that are no chains, or were not sampled, so that nothing says how likely they are.
+
     Notes
     -----
     Drafts are thrown away after they were sampled. That keeps the target's law only because neither the confidence of a
@@ -42,6 +48,7 @@ class ScheduledProposer(Proposer):
     def __init__(self, proposer: Proposer, *, confidence: Confidence, schedule: Schedule) -> None:
         self.name = proposer.name
         self.vocabulary_size = proposer.vocabulary_size
+        self.remembers = proposer.remembers
         self.feature_layers = proposer.feature_layers
         self.begin, self.absorb, self.keep = proposer.begin, proposer.absorb, proposer.keep  # type: ignore[method-assign]
         self._proposer, self._confidence, self._schedule = proposer, confidence, schedule
@@ -51,6 +58,8 @@ class ScheduledProposer(Proposer):
         drafts = self._proposer.propose(texts, gammas=gammas)
         chances = np.zeros((len(drafts), max(len(draft.tokens) for draft in drafts)))
         for row, draft in zip(chances, drafts, strict=True):
+            if draft.topology is not None or (draft.tokens and draft.q is None):
+                raise InputError(f"drafts to be scheduled must be sampled chains, proposer {self.name} gave others")
             if draft.q is not None:
                 row[: len(draft.tokens)] = self._confidence(draft.q.max(axis=-1))
         lengths = self._schedule(chances, np.array([len(draft.tokens) for draft in drafts]))

@@ -67,6 +67,7 @@ class HeadProposer(Proposer):
         """Most tokens of a chain; None where the head can go on forever [1]."""
         return None if self.head.recurrent else self.head.setup.depth
 
+    @torch.inference_mode()
     def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
         """See `Proposer.begin`."""
         layers = self.head.cache_layers
@@ -76,6 +77,7 @@ class HeadProposer(Proposer):
         self._fresh: list[list[Tensor]] = [[] for _ in texts]
         self._last: list[Tensor | None] = [None] * len(texts)  # what `read` gave for each text's last pair
         self.absorb(texts, features)
+        self._read_fresh(texts)
 
     def absorb(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
         """See `Proposer.absorb`; features are read with the next draft."""
