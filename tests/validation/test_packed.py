@@ -23,10 +23,10 @@ from validation.decoder import products
 from validation.decoder.early_exit import early_exit
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
-from validation.decoder.packed import packed
+from validation.decoder.packed import PackedDecoder, PackedLayer, packed
 from validation.decoder.products import Mkl, OneDnn, filled
 from validation.decoder.proposers import ModelProposer
-from validation.decoder.proposers.quantised import quantise
+from validation.decoder.quantised import LAYERS, EightBitLinear, quantise
 from validation.decoder.tiny import tiny_model
 
 GREEDY = Sampling(temperature=0.0)
@@ -224,10 +224,33 @@ def test_what_is_made_of_a_mask_is_not_taken_for_that_of_another():
         assert torch.equal(found, mask.repeat(1, 1, group, 1))
 
 
-def test_quantised_products_stay_what_they_are(tiny):
-    model = quantise(tiny, bits=8)
+@pytest.mark.parametrize("bits", LAYERS)
+def test_quantised_copies_say_the_same_when_packed(tiny, bits):
+    """Up to bfloat16: both sides round every product."""
+    model = quantise(tiny, bits=bits)
     ids = torch.tensor([PROMPT[:7]])
-    torch.testing.assert_close(packed(model)(ids).logits, model(ids).logits, rtol=0, atol=1e-4)
+    twin = packed(model)
+    assert type(twin.model) is PackedDecoder
+    missed = (twin(ids).logits - model(ids).logits).float()
+    assert missed.std() < 0.02 * model(ids).logits.float().std()
+
+
+@pytest.mark.parametrize("bits", LAYERS)
+def test_quantised_passes_are_not_filled_up(tiny, bits, monkeypatch):
+    """Their products take longer with every row."""
+    model = CachedModel(quantise(tiny, bits=bits), pack=True)
+    monkeypatch.setattr("validation.decoder.model.filled", None)
+    assert model.score(PROMPT[:3]).shape[0] == 3
+
+
+def test_a_layer_of_several_kinds_of_products_is_called_as_it_is(tiny):
+    model = quantise(tiny, bits=4)
+    model.model.layers[0].mlp.up_proj = EightBitLinear(tiny.model.layers[0].mlp.up_proj)
+    ids = torch.tensor([PROMPT[:7]])
+    twin = packed(model)
+    kinds = [type(layer) is PackedLayer for layer in twin.model.layers]
+    assert kinds == [False] + [True] * (len(kinds) - 1)
+    assert (twin(ids).logits - model(ids).logits).float().std() < 0.02 * model(ids).logits.float().std()
 
 
 def test_weights_of_several_kinds_are_left_as_they_are():

@@ -89,7 +89,7 @@ class World:
         default_factory=lambda: {
             "ngram": (_drafter("ngram", 1e-4, 0.0, (0.8, 0.75, 0.7, 0.65, 0.6, 0.55)), _depths(0.6, 0.8)),
             "early exit": (_drafter("early exit", 0.0, 0.03), _depths(0.55, 0.65)),
-            "int8": (_drafter("int8", 0.0, 0.012), _depths(0.9, 0.85)),
+            "int4": (_drafter("int4", 0.0, 0.012), _depths(0.9, 0.85)),
         }
     )
     phases: int = 0
@@ -321,7 +321,7 @@ def test_a_real_study_on_a_tiny_model(settings: Settings, monkeypatch: pytest.Mo
     for constant, value in small.items():
         monkeypatch.setattr(speculation, constant, value)
     found = speculation.study(settings, is_timed=True)
-    assert set(found.calibrations) == {"ngram", "early exit", "int8"}
+    assert set(found.calibrations) == {"ngram", "early exit", "int4"}
     assert all(one.gammas == speculation.CALIBRATED_GAMMAS for one in found.calibrations.values())
     for runs, gammas in (
         (found.calibrated, speculation.CALIBRATED_GAMMAS),
@@ -548,7 +548,7 @@ def test_crossover_is_foretold_from_small_batches(settings: Settings, monkeypatc
     assert len(result.rows) == 2 * (5 + 3)
     assert all(control.caught for control in result.controls)
     gains = {batch: _exact_speedup(batch) for batch in range(1, 18)}
-    for name in ("ngram", "int8"):
+    for name in ("ngram", "int4"):
         foretold = int(result.figures[f"crossover_predicted_at[{name}]"])
         assert gains[foretold] > 0.75
         assert gains[foretold + 1] < 1 / 0.75
@@ -579,7 +579,7 @@ def player(tiny: Loaded) -> crossover.Player:
     return crossover.Player(speculation.open_bench(tiny, drafter=None, tokens=1), tiny.prompt_tokens)
 
 
-@pytest.mark.parametrize("name", [None, "ngram", "int8"])
+@pytest.mark.parametrize("name", [None, "ngram", "int4"])
 def test_played_rounds_have_full_batches(name: str | None, player: crossover.Player) -> None:
     records = player.play(crossover.Play(name, 3, gamma=2, rounds=4), first=3)
     assert [record.round for record in records] == [turn for turn in range(4) for _ in range(3)]

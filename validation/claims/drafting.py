@@ -96,11 +96,13 @@ def _open(
     from validation.decoder.load import load
     from validation.decoder.model import CachedModel
     from validation.decoder.proposers.independent import drafter_model
-    from validation.decoder.proposers.quantised import quantise
+    from validation.decoder.quantised import quantise
 
     found = loaded or load(model, dtype="float32", device=device, cache_dir=cache_dir)
-    draft = CachedModel(quantise(found.model, bits=bits)) if drafter is None else drafter_model(found, drafter)
-    name = f"int{bits} copy" if drafter is None else drafter
+    if drafter is None:
+        draft, name = CachedModel(quantise(found.model, bits=bits), pack=True), f"int{bits} copy"
+    else:
+        draft, name = drafter_model(found, drafter), drafter
     return Drafting(
         loaded=found,
         target=CachedModel(found.model, pack=True),

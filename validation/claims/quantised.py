@@ -20,7 +20,7 @@ from validation.claims.statement import Stated, Statement, judged, state
 if TYPE_CHECKING:  # so that claims can be listed without torch
     from validation.demo.bench import Bench, Run
 
-BITS = {"cpu": (8, 4), "cuda": (4,)}
+BITS = {"cpu": (4, 8), "cuda": (4,)}
 """Bits of the copies, by device; the first one is timed as well [bit]."""
 CALIBRATED_GAMMAS, HELD_OUT_GAMMA = (1, 4), 2
 PROMPTS, TIMED_TOKENS = 8, 16
@@ -40,8 +40,8 @@ class Quantised:
 
     Notes
     -----
-    Accepted lengths are stated from texts that the target wrote alone and measured on others, for copies in 8 bits (on
-    a processor) and in 4. The speedup of the first copy is stated by `specsim.calibrate` from two gammas and measured
+    Accepted lengths are stated from texts that the target wrote alone and measured on others, for copies in 4 bits and
+    (on a processor) in 8. The speedup of the first copy is stated by `specsim.calibrate` from two gammas and measured
     at a third. Another drafter that was asked for is left aside. Faults: a copy so good that every draft stands, and
     drafts that take no time.
     """

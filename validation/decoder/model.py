@@ -16,6 +16,7 @@ from validation.decoder.language_model import LanguageModel, Reading
 from validation.decoder.masks import additive, layout, windowed
 from validation.decoder.packed import packed
 from validation.decoder.products import filled
+from validation.decoder.quantised import is_quantised
 from validation.memory import enough_memory
 
 _FEW = 64  # tokens of a pass that is worth compiling; prompts are read as they are
@@ -81,7 +82,7 @@ class CachedModel(LanguageModel):
         limit = context_limit if context_limit is not None else getattr(config, "max_position_embeddings", None)
         self._model = packed(hf_model.eval()) if pack else hf_model.eval()
         self.device, self._dtype = hf_model.device, hf_model.dtype
-        self._fills = self._model is not hf_model and not compiled
+        self._fills = self._model is not hf_model and not compiled and not is_quantised(hf_model)
         self._layers = int(config.num_hidden_layers)
         uses_window = getattr(config, "use_sliding_window", True)
         self._window = getattr(config, "sliding_window", None) if uses_window else None

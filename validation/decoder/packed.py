@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -21,7 +21,8 @@ from transformers.models.llama.modeling_llama import (
 )
 
 from specsim.errors import InputError
-from validation.decoder.products import can_lay_out, laid_out
+from validation.decoder.products import Layout, can_lay_out, laid_out
+from validation.decoder.quantised import EightBitLinear, FourBitLinear
 from validation.heads.parts import Output
 
 _HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
@@ -65,12 +66,11 @@ def packed(hf_model: Any) -> Any:
 class PackedLinear(nn.Module):
     """The product with one weight, or with several at once, from a copy that is read faster."""
 
-    def __init__(self, *linears: nn.Linear | Output) -> None:
+    def __init__(self, *linears: Any) -> None:
         super().__init__()
-        weight = torch.cat([linear.weight.detach() for linear in linears]) if len(linears) > 1 else linears[0].weight
         biases = [linear.bias for linear in linears if linear.bias is not None]
         self._bias = torch.cat([bias.detach() for bias in biases]) if biases else None
-        self._layout = laid_out(weight.detach())
+        self._layout = _layout(linears)
 
     def forward(self, input: Tensor, added: Tensor | None = None) -> Tensor:
         """(..., n) of all weights, one behind the other, and what is added to them."""
@@ -222,8 +222,20 @@ def _of_pass(given: Tensor, make: Callable[..., Tensor], *options: int) -> Tenso
     return held[2]
 
 
+def _layout(linears: Sequence[Any]) -> Layout:
+    kind = type(linears[0])
+    if kind in _QUANTISED:
+        found: Layout = kind.laid_out(linears)
+        return found
+    weight = torch.cat([linear.weight.detach() for linear in linears]) if len(linears) > 1 else linears[0].weight
+    return laid_out(weight.detach())
+
+
+_QUANTISED = (EightBitLinear, FourBitLinear)
 _PACKED: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
     nn.Linear: PackedLinear,
+    EightBitLinear: PackedLinear,
+    FourBitLinear: PackedLinear,
     Output: PackedLinear,
     LlamaDecoderLayer: PackedLayer,
     LlamaModel: PackedDecoder,
@@ -237,7 +249,9 @@ def _is_possible(model: nn.Module) -> bool:
 
 
 def _is_known(module: nn.Module) -> bool:
-    """Whether it is made of the parts that are copied, its products with plain weights (not quantised ones)."""
+    """Whether it is made of the parts that are copied."""
+    if isinstance(module, _QUANTISED):
+        return module.is_laid_out
     if isinstance(module, LlamaModel):
         layers = module.layers
         known = all(type(layer) is LlamaDecoderLayer and _is_known(layer) for layer in layers)
@@ -247,9 +261,9 @@ def _is_known(module: nn.Module) -> bool:
     attention, mlp = module.self_attn, module.mlp
     products = [part for name, part in module.named_modules() if name.endswith("_proj")]
     parts = type(attention) is LlamaAttention and type(mlp) is LlamaMLP
-    return (
-        parts and attention.config._attn_implementation == "sdpa" and all(type(part) is nn.Linear for part in products)
-    )
+    kinds = {type(part) for part in products}
+    same = len(kinds) == 1 and kinds <= {nn.Linear, *_QUANTISED} and all(map(_is_known, products))
+    return parts and attention.config._attn_implementation == "sdpa" and same
 
 
 def _twin(module: nn.Module) -> nn.Module:

@@ -68,6 +68,47 @@ class Mkl:
         return made.view(shape)
 
 
+class EightBits:
+    """Whole numbers of 8 bits and a scale a row, multiplied in bfloat16."""
+
+    def __init__(self, levels: Tensor, scale: Tensor) -> None:
+        self._levels, self._scale = levels, scale.to(torch.bfloat16)
+
+    def product(self, input: Tensor, bias: Tensor | None, added: Tensor | None) -> Tensor:
+        """See `Layout`."""
+        made = torch.ops.aten._weight_int8pack_mm(_rows(input), self._levels, self._scale)
+        return _as_asked(made, input, bias, added)
+
+
+class FourBits:
+    """Whole numbers of 4 bits (n, m), and for each group of them a scale and a least value, multiplied in bfloat16."""
+
+    GROUP = 32
+    ROWS = 16  # n must be a multiple
+
+    def __init__(self, levels: Tensor, scale: Tensor, least: Tensor) -> None:
+        self._packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(levels.to(torch.int32), 1)
+        middle = least + 8 * scale
+        self._scales = torch.stack((scale, middle), dim=-1).transpose(0, 1).to(torch.bfloat16).contiguous()
+
+    def product(self, input: Tensor, bias: Tensor | None, added: Tensor | None) -> Tensor:
+        """See `Layout`."""
+        made = torch.ops.aten._weight_int4pack_mm_for_cpu(_rows(input), self._packed, self.GROUP, self._scales)
+        return _as_asked(made, input, bias, added)
+
+
+def _rows(input: Tensor) -> Tensor:
+    return input.reshape(-1, input.shape[-1]).to(torch.bfloat16)
+
+
+def _as_asked(made: Tensor, input: Tensor, bias: Tensor | None, added: Tensor | None) -> Tensor:
+    """Rows of a product in the shape and type of the input, with what is added to them."""
+    found = made.to(input.dtype).view(*input.shape[:-1], -1)
+    for more in (bias, added):
+        found = found if more is None else found.add_(more)
+    return found
+
+
 def laid_out(weight: Tensor) -> Layout:
     """The layout that is fastest here."""
     return Mkl(weight) if _prefers_mkl(weight.dtype) else OneDnn(weight)
