@@ -645,8 +645,8 @@ def test_four_bits_miss_a_weight_by_half_a_level_at_most(outputs, bias, is_packe
         torch.manual_seed(outputs)
         linear = torch.nn.Linear(4 * GROUP, outputs, bias=bias)
     layer = FourBitLinear(linear)
-    assert layer.is_laid_out == (outputs % 16 == 0)
-    has_kernel = is_packed and layer.is_laid_out
+    assert layer.can_be_laid_out == (outputs % 16 == 0)
+    has_kernel = is_packed and layer.can_be_laid_out
     layer = PackedLinear(layer) if has_kernel else layer
     with torch.inference_mode():
         zero = layer(torch.zeros(1, 2, 4 * GROUP))

@@ -251,7 +251,7 @@ def _is_possible(model: nn.Module) -> bool:
 def _is_known(module: nn.Module) -> bool:
     """Whether it is made of the parts that are copied."""
     if isinstance(module, _QUANTISED):
-        return module.is_laid_out
+        return module.can_be_laid_out
     if isinstance(module, LlamaModel):
         layers = module.layers
         known = all(type(layer) is LlamaDecoderLayer and _is_known(layer) for layer in layers)

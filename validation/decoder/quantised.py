@@ -46,7 +46,7 @@ class EightBitLinear(nn.Module):
         return nn.functional.linear(inputs, weights, self.bias)
 
     @property
-    def is_laid_out(self) -> bool:
+    def can_be_laid_out(self) -> bool:
         """Whether there is a layout for it."""
         return True
 
@@ -89,7 +89,7 @@ class FourBitLinear(nn.Module):
         return nn.functional.linear(inputs, weights.to(inputs.dtype), self.bias)
 
     @property
-    def is_laid_out(self) -> bool:
+    def can_be_laid_out(self) -> bool:
         """Whether there is a layout for it."""
         return self.out_features % FourBits.ROWS == 0
 
