@@ -1,4 +1,4 @@
-"""Trained heads over plain decoding, by this decoder: `python -m benchmarks.heads out/heads/eagle.safetensors`."""
+"""Trained heads and quantised copies over plain decoding here: `python -m benchmarks.heads HEAD --copy 4`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specsim.topology import Topology
 from validation.decoder.load import Loaded, load
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
-from validation.decoder.proposers import Proposer
+from validation.decoder.proposers import PROPOSERS, Proposer
 from validation.decoder.proposers.head import HeadProposer
 from validation.decoder.proposers.head_sampled_tree import SampledHeadTreeProposer
 from validation.decoder.proposers.head_tree import HeadTreeProposer
@@ -31,7 +31,7 @@ from validation.train.text import Writing, unseen_prompts
 PLAIN = "plain"
 RESAMPLES = 10_000
 NOTES = (
-    "ratio: seconds of plain decoding here over those with the head, all texts together, as many new tokens, batch 1; "
+    "ratio: seconds of plain decoding here over those with the drafter, all texts together, as many tokens, batch 1; "
     "settings take turns on every text, the interval resamples texts, n counts them",
     "held-out prompts are of the kinds that text of the default rows and seed answers; no such head saw any of them",
     "texts go on beyond their end",
@@ -39,7 +39,8 @@ NOTES = (
 
 
 @click.command()
-@click.argument("heads", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("heads", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--copy", "copies", type=click.Choice(["4", "8"]), multiple=True, help="The target in so many bits.")
 @click.option("--dtype", type=click.Choice(["float32", "bfloat16"]), default="bfloat16", show_default=True)
 @click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True)
 @click.option("--gamma", "gammas", type=click.IntRange(min=1), multiple=True, default=(2, 3), show_default=True)
@@ -51,6 +52,7 @@ NOTES = (
 @json_option
 def main(
     heads: tuple[Path, ...],
+    copies: tuple[str, ...],
     dtype: str,
     temperature: float,
     gammas: tuple[int, ...],
@@ -61,7 +63,9 @@ def main(
     tokens: int,
     as_json: bool,
 ) -> None:
-    """Speed with each head over that of plain decoding, by how deep it drafts."""
+    """Speed with each head or copy over that of plain decoding, by how deep it drafts."""
+    if not heads and not copies:
+        raise click.UsageError("name the file of a head, or --copy")
     shapes = {branching: _topology(branching) for branching in branchings}
     pin_threads()
     loaded = load(dtype=dtype)
@@ -90,11 +94,14 @@ def main(
         for branching, topology in shapes.items():
             sampled = SampledHeadTreeProposer(head, topology=topology)
             drafting[f"{path.stem}, sampled tree {branching}"] = (sampled, topology.depth)
+    for bits in copies:
+        quantised = PROPOSERS["quantised"](loaded, bits=int(bits))
+        drafting |= {f"{quantised.name} copy, gamma {gamma}": (quantised, gamma) for gamma in gammas}
     tasks = {PLAIN: task(PLAIN, None, 0)} | {name: task(name, *how) for name, how in drafting.items()}
     seconds = interleaved(tasks, repeats=len(asked))
     taus = {name: sum(one.committed for one in each) / len(each) for name, each in rounds.items()}
     inputs = {"model": loaded.name, "heads": [str(path) for path in heads], "gammas": gammas, "trees": trees}
-    inputs |= {"sampled": branchings}
+    inputs |= {"sampled": branchings, "copies": copies}
     inputs |= {"dtype": dtype, "temperature": temperature, "prompts": source, "texts": len(asked), "tokens": tokens}
     notes = (*NOTES, *(f"{name}: {taus[name]:.2f} tokens a round" for name in drafting))
     report(

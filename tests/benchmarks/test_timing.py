@@ -24,6 +24,8 @@ def test_speed_of_a_head_is_that_of_all_texts_together() -> None:
     """Totals, not means of ratios; the interval covers them and is exact where texts do not differ."""
     heads = import_module("benchmarks.heads")
     assert CliRunner().invoke(heads.main, ["--help"]).exit_code == 0
+    nothing = CliRunner().invoke(heads.main, [])
+    assert (nothing.exit_code, "name the file of a head, or --copy" in nothing.output) == (2, True)
     found = heads._over_plain({"plain": [1.0, 9.0, 2.0], "head": [1.0, 3.0, 2.0]}, "head")
     assert (found.value, found.n) == (2.0, 3)
     assert found.low < 2.0 < found.high
