@@ -103,10 +103,10 @@ def _rows(input: Tensor) -> Tensor:
 
 def _as_asked(made: Tensor, input: Tensor, bias: Tensor | None, added: Tensor | None) -> Tensor:
     """Rows of a product in the shape and type of the input, with what is added to them."""
-    found = made.to(input.dtype).view(*input.shape[:-1], -1)
+    found = made.view(*input.shape[:-1], -1)
     for more in (bias, added):
-        found = found if more is None else found.add_(more)
-    return found
+        found = found if more is None else found + more  # in the wider of their types
+    return found.to(input.dtype)
 
 
 def laid_out(weight: Tensor) -> Layout:
