@@ -66,6 +66,8 @@ def main(
     """Speed with each head or copy over that of plain decoding, by how deep it drafts."""
     if not heads and not copies:
         raise click.UsageError("name the file of a head, or --copy")
+    if (trees or branchings) and not heads:
+        raise click.UsageError("--tree and --sampled need the file of a head")
     shapes = {branching: _topology(branching) for branching in branchings}
     pin_threads()
     loaded = load(dtype=dtype)

@@ -27,7 +27,7 @@ from validation.decoder.proposers.lookahead import LookaheadProposer
 from validation.decoder.proposers.rest import RestProposer
 from validation.decoder.proposers.sampled_tree import SampledTreeProposer
 from validation.decoder.proposers.suffix import SuffixProposer
-from validation.decoder.quantised import GROUP, EightBitLinear, FourBitLinear, quantise
+from validation.decoder.quantised import GROUP, LAYERS, EightBitLinear, FourBitLinear, quantise
 from validation.decoder.suffix_automaton import ROOT, Match, SuffixAutomaton
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Request, Text
@@ -675,15 +675,17 @@ def test_eight_bits_miss_a_product_by_what_rounding_explains(bias, is_packed):
     assert missed.max() > 1e-3
 
 
-@pytest.mark.parametrize("bits", [8, 4])
-def test_a_packed_copy_does_not_depend_on_the_neighbours(tiny, bits):
-    """A text's drafts are those that it would have alone, but for the rounding of passes of another shape."""
-    model = CachedModel(quantise(tiny.model, bits=bits), pack=True)
-    model.begin(2)
-    together = model.read([PROMPTS[0], PROMPTS[1][:5]]).logits[1]
-    model.begin(1)
-    alone = model.score(PROMPTS[1][:5])
-    assert np.abs(together - alone).max() < 0.05 * alone.std()
+@pytest.mark.parametrize("kind", LAYERS.values())
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_products_of_few_bits_do_not_depend_on_the_neighbours(kind, is_packed):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer, inputs = kind(torch.nn.Linear(64, 16)), torch.randn(5, 64)
+    layer = PackedLinear(layer) if is_packed else layer
+    with torch.inference_mode():
+        before = layer(inputs)
+        inputs[1:] *= 100
+        torch.testing.assert_close(layer(inputs)[:1], before[:1], rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(("bits", "most"), [(8, 0.1), (4, 0.6)])

@@ -8,7 +8,7 @@ from specsim.distributions import Sampling
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
 from specsim.topology import Topology
-from validation.decoder.loop import decode, decode_all
+from validation.decoder.loop import _prefill, decode, decode_all
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers.head import HeadProposer
 from validation.decoder.proposers.head_sampled_tree import SampledHeadTreeProposer
@@ -67,6 +67,13 @@ def test_a_batch_drafts_what_each_text_drafts_alone(tiny, name):
             assert text.tokens == alone.tokens
             drafted = [record.drafted for record in alone.records]
             assert [record.drafted for record in text.records] == drafted
+
+
+def test_prompts_are_read_before_the_first_round(tiny):
+    proposer = HeadProposer(made("eagle", tiny))
+    _prefill([Text(request) for request in asked()], target=CachedModel(tiny), proposer=proposer)
+    assert proposer._read == [len(prompt) - 1 for prompt in PROMPTS]
+    assert not any(proposer._fresh)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -42,7 +42,7 @@ class AcceptanceByDepth:
     taken for alpha, and survival taken for the conditional probability.
     """
 
-    texts: int = 32
+    texts: int = 48
     tokens: int = 40
     gamma: int = 6
     name: ClassVar[str] = "acceptance_by_depth"

@@ -123,7 +123,8 @@ class Texts:
     temperature
         [1].
     part
-        CALIBRATION or HELD_OUT: other prompts, other seeds. Prompts that no trained head saw come first, taken in turn.
+        CALIBRATION or HELD_OUT: other prompts, other seeds. Both take prompts in turn, of which no trained head saw the
+        first 160.
     seed
         Of prompts and samples.
     """
@@ -144,6 +145,7 @@ class Texts:
         from validation.train.text import unseen_prompts
 
         every = list(unseen_prompts())
+        every = every[: len(every) // 2 * 2]  # so that the parts stay apart when prompts come again
         places = [2 * (self.seed * self.count + place) + self.part for place in range(self.count)]
         messages = [every[place % len(every)] for place in places]
         return [

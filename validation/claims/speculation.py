@@ -165,7 +165,7 @@ def open_bench(loaded: Loaded, *, drafter: str | None, tokens: int) -> Bench:
     """Target, drafters and prompts: a lookup, the target's own layers, and the drafter asked for.
 
     That is an independent model or the file of a trained head. Where none was asked for it is a quantised copy of the
-    target, on a GPU the target with layers left out (8 bits are for processors), and the head that comes with this
+    target, on a GPU (where few bits save no time) the target with layers left out, and the head that comes with this
     package if it was trained for this target.
     """
     if drafter is not None and is_head(drafter):

@@ -22,7 +22,7 @@ from transformers.models.llama.modeling_llama import (
 
 from specsim.errors import InputError
 from validation.decoder.products import Layout, can_lay_out, laid_out
-from validation.decoder.quantised import EightBitLinear, FourBitLinear
+from validation.decoder.quantised import EightBitLinear, FourBitLinear, is_quantised
 from validation.heads.parts import Output
 
 _HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
@@ -161,7 +161,9 @@ class _Attention:
         self._output = PackedLinear(attention.o_proj)
         self._layer, self._scaling = attention.layer_idx, attention.scaling
         self._group = attention.num_key_value_groups
-        self.k_proj, self.v_proj, self.head_dim = attention.k_proj, attention.v_proj, attention.head_dim  # for `inject`
+        self.head_dim = attention.head_dim
+        if isinstance(attention.k_proj, nn.Linear):  # for `inject`, which heads call; not kept of quantised copies
+            self.k_proj, self.v_proj = attention.k_proj, attention.v_proj
         self._kv_heads = attention.k_proj.out_features // self.head_dim
 
     def __call__(
@@ -245,13 +247,18 @@ _PACKED: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
 
 def _is_possible(model: nn.Module) -> bool:
     kinds = {(weight.device, weight.dtype) for weight in model.parameters()}
-    return len(kinds) == 1 and can_lay_out(*kinds.pop())
+    if len(kinds) != 1:
+        return False
+    device, dtype = kinds.pop()
+    return can_lay_out(device, dtype) or (device.type == "cpu" and is_quantised(model))
 
 
 def _is_known(module: nn.Module) -> bool:
     """Whether it is made of the parts that are copied."""
     if isinstance(module, _QUANTISED):
         return module.can_be_laid_out
+    if isinstance(module, nn.Linear | Output):
+        return can_lay_out(module.weight.device, module.weight.dtype)
     if isinstance(module, LlamaModel):
         layers = module.layers
         known = all(type(layer) is LlamaDecoderLayer and _is_known(layer) for layer in layers)
@@ -259,11 +266,17 @@ def _is_known(module: nn.Module) -> bool:
     if not isinstance(module, LlamaDecoderLayer):
         return True
     attention, mlp = module.self_attn, module.mlp
-    products = [part for name, part in module.named_modules() if name.endswith("_proj")]
     parts = type(attention) is LlamaAttention and type(mlp) is LlamaMLP
-    kinds = {type(part) for part in products}
-    same = len(kinds) == 1 and kinds <= {nn.Linear, *_QUANTISED} and all(map(_is_known, products))
-    return parts and attention.config._attn_implementation == "sdpa" and same
+    if not parts or attention.config._attn_implementation != "sdpa":
+        return False
+    together = ((attention.q_proj, attention.k_proj, attention.v_proj), (mlp.gate_proj, mlp.up_proj))
+    return all(map(_are_alike, (*together, (attention.o_proj,), (mlp.down_proj,))))
+
+
+def _are_alike(linears: Sequence[nn.Module]) -> bool:
+    """Whether one layout can hold them."""
+    kinds = {type(linear) for linear in linears}
+    return len(kinds) == 1 and kinds <= {nn.Linear, *_QUANTISED} and all(map(_is_known, linears))
 
 
 def _twin(module: nn.Module) -> nn.Module:

@@ -98,7 +98,7 @@ class FourBits:
 
 
 def _rows(input: Tensor) -> Tensor:
-    return input.reshape(-1, input.shape[-1]).to(torch.bfloat16)
+    return input.reshape(-1, input.shape[-1]).to(torch.bfloat16).contiguous()
 
 
 def _as_asked(made: Tensor, input: Tensor, bias: Tensor | None, added: Tensor | None) -> Tensor:

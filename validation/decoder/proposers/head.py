@@ -24,6 +24,7 @@ from validation.decoder.text import Text
 from validation.heads import DSpark, Head, State
 from validation.heads.files import load_head
 from validation.heads.parts import Where
+from validation.timing import synchronize
 
 
 class HeadProposer(Proposer):
@@ -78,6 +79,7 @@ class HeadProposer(Proposer):
         self._last: list[Tensor | None] = [None] * len(texts)  # what `read` gave for each text's last pair
         self.absorb(texts, features)
         self._read_fresh(texts)
+        synchronize()  # so that no round waits for it
 
     def absorb(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
         """See `Proposer.absorb`; features are read with the next draft."""
