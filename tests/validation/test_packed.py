@@ -225,7 +225,7 @@ def test_what_is_made_of_a_mask_is_not_taken_for_that_of_another():
 
 
 @pytest.mark.parametrize("bits", LAYERS)
-@pytest.mark.parametrize(("dtype", "most"), [(torch.float32, 0.02), (torch.bfloat16, 0.05)])
+@pytest.mark.parametrize(("dtype", "most"), [(torch.float32, 0.03), (torch.bfloat16, 0.05)])
 def test_quantised_copies_say_the_same_when_packed(tiny, dtype, most, bits):
     """Up to bfloat16, in which packed products are computed, and which is what the model may be of."""
     model = quantise(copy.deepcopy(tiny).to(dtype), bits=bits)

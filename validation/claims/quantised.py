@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # so that claims can be listed without torch
 BITS = {"cpu": (4, 8), "cuda": (4,)}
 """Bits of the copies, by device; the first one is timed as well [bit]."""
 CALIBRATED_GAMMAS, HELD_OUT_GAMMA = (1, 4), 2
-PROMPTS, TIMED_TOKENS = 8, 16
+PROMPTS, TIMED_TOKENS = 8, 32
 """Of the timed runs: texts, and new tokens of each at least [1]."""
 
 
