@@ -33,7 +33,7 @@ CALIBRATED_GAMMAS = (1, 6)
 HELD_OUT_GAMMAS = (2, 3, 4, 5)
 GAMMAS = tuple(sorted({*CALIBRATED_GAMMAS, *HELD_OUT_GAMMAS}))
 
-TOKENS = 20
+TOKENS = 28
 """New tokens a text at budget 1; at least two rounds of the largest gamma [token]."""
 CONTEXT = 64
 """Cached tokens at which passes are timed: about the middle of the texts [token]."""
