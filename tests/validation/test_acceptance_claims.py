@@ -42,9 +42,7 @@ from validation.claims.quantised import Quantised
 from validation.claims.statement import Statement, Sums, judged, misses, state
 from validation.claims.temperature import Temperature
 from validation.claims.tree_or_chain import TreeOrChain
-from validation.decoder.load import Loaded
 from validation.decoder.text import Request, Text
-from validation.decoder.tiny import tiny_model
 from validation.train.text import Writing, seed_prompts
 
 SMALL = (
@@ -57,17 +55,6 @@ SMALL = (
     KlOrTv(text_tokens=1800, steps=25, drafts=120),
     ConfidenceScheduler(texts=10, tokens=14, gamma=3, table_texts=300),
 )
-
-
-@pytest.fixture(scope="module")
-def settings() -> Settings:
-    model, tokenizer = tiny_model()
-    return Settings(seed=1, loaded=Loaded(model=model, tokenizer=tokenizer, name="tiny", is_real=False))
-
-
-@pytest.fixture(scope="module")
-def pair(settings: Settings) -> Drafting:
-    return open_drafting(settings)
 
 
 # every claim

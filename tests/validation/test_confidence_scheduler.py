@@ -16,28 +16,15 @@ from specsim.errors import InputError
 from specsim.policies import anticipated_depth
 from validation.claims import Settings
 from validation.claims.confidence_scheduler import ConfidenceScheduler, Round, calibrated, judged_rounds
-from validation.claims.drafting import Drafting, Judged, Texts, open_drafting
+from validation.claims.drafting import Drafting, Judged, Texts
 from validation.claims.scheduling import ScheduledProposer, early_stopping, law_holds, retrospective
-from validation.decoder.load import Loaded
 from validation.decoder.loop import decode_all, stream
 from validation.decoder.proposers import PROPOSERS, ModelProposer
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Request, Text
-from validation.decoder.tiny import tiny_model
 from validation.heads import HEADS, Setup
 from validation.heads.files import fingerprint, save_head
 from validation.heads.parts import Sizes
-
-
-@pytest.fixture(scope="module")
-def settings() -> Settings:
-    model, tokenizer = tiny_model()
-    return Settings(seed=1, loaded=Loaded(model=model, tokenizer=tokenizer, name="tiny", is_real=False))
-
-
-@pytest.fixture(scope="module")
-def pair(settings: Settings) -> Drafting:
-    return open_drafting(settings)
 
 
 def test_the_prefix_schedule_anticipates_nothing_and_the_retrospective_one_does() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from validation.decoder.loop import decode_all
 from validation.decoder.proposers import Draft, ModelProposer, Proposer
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Request, Text
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Confidence = Callable[[FloatArray], FloatArray]
 """From the largest probability of each draft law, shape (G,), to the chance that its draft stands if those before it
@@ -50,8 +54,19 @@ class ScheduledProposer(Proposer):
         self.vocabulary_size = proposer.vocabulary_size
         self.remembers = proposer.remembers
         self.feature_layers = proposer.feature_layers
-        self.begin, self.absorb, self.keep = proposer.begin, proposer.absorb, proposer.keep  # type: ignore[method-assign]
         self._proposer, self._confidence, self._schedule = proposer, confidence, schedule
+
+    def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
+        """See `Proposer.begin`."""
+        self._proposer.begin(texts, features)
+
+    def absorb(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
+        """See `Proposer.absorb`."""
+        self._proposer.absorb(texts, features)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """See `Proposer.keep`."""
+        self._proposer.keep(rows)
 
     def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
         """Draft as deep as asked, then cut each draft to what is admitted."""
