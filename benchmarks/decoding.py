@@ -10,19 +10,23 @@ import torch
 
 from benchmarks.timing import interleaved, options, ratio, report
 from specsim.distributions import Sampling
-from validation.decoder.early_exit import early_exit
+from validation.decoder.layers import early_exit
 from validation.decoder.load import Loaded, load
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
 from validation.decoder.pretrained import silence
 from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
+from validation.decoder.proposers.layer_skip import LayerSkipProposer
 from validation.timing import pin_threads
 
+LOOKUP = "assisted generate, lookup"
 PROMPTS = ("Write a Python function that counts the words of each line in a file, and explain it line by line.",)
 NOTES = (
     "same pair, same texts (greedy, so both write the same up to ties), same gamma, batch 1, interleaved",
     "'generate' is transformers' plain greedy generate; assisted generation keeps its number of drafts constant and "
     "never stops by confidence",
+    "'in the target's cache' is LayerSkip: the same drafts, but verifying goes on from what the first layers computed; "
+    "assisted generation gives them a cache of their own",
 )
 
 
@@ -40,6 +44,7 @@ def main(dtype: str, gamma: int, tokens: int, drafter: str | None, compiled: boo
     layers = 2 * loaded.model.config.num_hidden_layers // 3
     draft = early_exit(loaded.model, layers=layers) if drafter is None else load(drafter, dtype=dtype).model
     name = f"{layers} layers" if drafter is None else Path(drafter).name
+    own = ModelProposer(CachedModel(draft, pack=True, compiled=compiled))
     prompts = [loaded.prompt_tokens(text) for text in PROMPTS]
     target = CachedModel(loaded.model, pack=True, compiled=compiled)
 
@@ -50,17 +55,21 @@ def main(dtype: str, gamma: int, tokens: int, drafter: str | None, compiled: boo
 
         return run
 
-    tasks = {
+    assisted = f"assisted generate, {name}"
+    theirs = {
         "generate": lambda: _generate(loaded, prompts, tokens=tokens),
-        "plain here": here(None),
-        f"assisted generate, {name}": lambda: _generate(loaded, prompts, tokens=tokens, assistant=draft, gamma=gamma),
-        f"here, {name}": here(ModelProposer(CachedModel(draft, pack=True, compiled=compiled))),
-        "assisted generate, lookup": lambda: _generate(loaded, prompts, tokens=tokens, prompt_lookup_num_tokens=gamma),
-        "here, lookup": here(NgramProposer()),
+        assisted: lambda: _generate(loaded, prompts, tokens=tokens, assistant=draft, gamma=gamma),
+        LOOKUP: lambda: _generate(loaded, prompts, tokens=tokens, prompt_lookup_num_tokens=gamma),
     }
-    seconds = interleaved(tasks, repeats=repeats)
-    names = list(tasks)
-    ratios = [ratio(seconds, name=ours, over=theirs) for theirs, ours in zip(names[::2], names[1::2], strict=True)]
+    ours: dict[str, tuple[Proposer | None, str]] = {
+        "plain here": (None, "generate"),
+        f"here, {name}": (own, assisted),
+        "here, lookup": (NgramProposer(), LOOKUP),
+    }
+    if drafter is None and not compiled:
+        ours[f"here, {name} in the target's cache"] = (LayerSkipProposer(layers=layers), assisted)
+    seconds = interleaved(theirs | {task: here(who) for task, (who, _) in ours.items()}, repeats=repeats)
+    ratios = [ratio(seconds, name=task, over=over) for task, (_, over) in ours.items()]
     inputs = {"model": loaded.name, "dtype": dtype, "gamma": gamma, "tokens": tokens, "drafter": drafter}
     inputs |= {"compiled": compiled, "repeats": repeats}
     report("benchmarks.decoding", ratios, inputs=inputs, notes=NOTES, as_json=as_json)

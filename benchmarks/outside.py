@@ -10,7 +10,7 @@ import click
 
 from benchmarks.timing import interleaved, options, ratio, report
 from specsim.distributions import Sampling
-from validation.decoder.early_exit import early_exit
+from validation.decoder.layers import early_exit
 from validation.decoder.load import load
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel

@@ -17,8 +17,8 @@ class LayerSkip(OwnLayers):
     Notes
     -----
     Elhoushi et al. (arXiv 2404.16710). Verifying starts from what the exit's layers have computed, so it takes
-    (L - E) / L of a pass. The target itself is trained for early exits. A quarter is the exit at layer 8 of 32 that
-    their repository runs with.
+    (L - E) / L of a pass; that the first layers still have to read the last draft is left out, as in the paper. The
+    target itself is trained for early exits. A quarter is the exit at layer 8 of 32 that their repository runs with.
 
     Examples
     --------

@@ -12,11 +12,12 @@ from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
 from specsim.topology import Topology
 from specsim.verifiers import TREE_VERIFIERS, VERIFIERS, Gumbel
-from validation.decoder.early_exit import early_exit
+from validation.decoder.layers import early_exit
 from validation.decoder.loop import decode, decode_all, stream
 from validation.decoder.masks import layout, windowed
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import Draft, ModelProposer, NgramProposer, Proposer
+from validation.decoder.proposers.layer_skip import LayerSkipProposer
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Request
 from validation.decoder.tiny import tiny_model
@@ -37,6 +38,7 @@ def proposers(tiny):
         "ngram": NgramProposer(),
         "independent": ModelProposer(CachedModel(tiny_model(layers=2, seed=1)[0])),
         "early exit": ModelProposer(CachedModel(early_exit(tiny, layers=3))),
+        "layer skip": LayerSkipProposer(layers=2),
         "tree": RandomTrees(257, seed=3),
     }
 
@@ -103,7 +105,7 @@ def asked(**options):
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, Sampling(temperature=0.8)], ids=["greedy", "sampled"])
-@pytest.mark.parametrize("name", ["plain", "ngram", "independent", "early exit", "tree"])
+@pytest.mark.parametrize("name", ["plain", "ngram", "independent", "early exit", "layer skip", "tree"])
 def test_a_text_in_a_batch_is_the_text_alone(tiny, name, sampling):
     """fp32; rows end at different times, and accept different numbers of drafts."""
     requests = asked(sampling=sampling)

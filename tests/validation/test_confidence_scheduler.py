@@ -18,8 +18,11 @@ from validation.claims import Settings
 from validation.claims.confidence_scheduler import ConfidenceScheduler, Round, calibrated, judged_rounds
 from validation.claims.drafting import Drafting, Judged, Texts
 from validation.claims.scheduling import ScheduledProposer, early_stopping, law_holds, retrospective
+from validation.decoder.layers import early_exit
 from validation.decoder.loop import decode_all, stream
+from validation.decoder.model import CachedModel
 from validation.decoder.proposers import PROPOSERS, ModelProposer
+from validation.decoder.proposers.layer_skip import LayerSkipProposer
 from validation.decoder.table_model import TableModel
 from validation.decoder.text import Request, Text
 from validation.heads import HEADS, Setup
@@ -87,6 +90,9 @@ class Noted(ModelProposer):
         super().__init__(*arguments)
         self.told: list[str] = []
 
+    def meet(self, *arguments: Any) -> None:
+        self.told.append("meet")
+
     def begin(self, *arguments: Any) -> None:
         self.told.append("begin")
         super().begin(*arguments)
@@ -114,8 +120,28 @@ def test_the_drafter_behind_a_schedule_is_told_of_every_round(pair: Drafting) ->
     assert [len(text.tokens) for text in found] == [4, 12, 8]
     assert {record.drafted for text in found for record in text.records} >= {1, 2}
     rounds = max(len(text.records) for text in found)
+    assert drafter.told[:2] == ["meet", "begin"]
     assert (drafter.told.count("begin"), drafter.told.count("absorb")) == (1, rounds)
     assert drafter.told.count("keep") in (1, 2)
+
+
+def test_an_exit_in_the_targets_cache_may_have_its_drafts_cut(pair: Drafting) -> None:
+    """The target then reads less than was read ahead."""
+    model = pair.loaded.model
+    drafters = [ModelProposer(CachedModel(early_exit(model, layers=3))), LayerSkipProposer(layers=3)]
+    asked = Texts(count=3, tokens=12).requests(pair.loaded)
+    texts = [
+        decode_all(
+            CachedModel(model),
+            ScheduledProposer(drafter, confidence=lambda peaks: peaks, schedule=admit_one_or_two),
+            asked,
+            gamma=3,
+        )
+        for drafter in drafters
+    ]
+    own, shared = ([(text.tokens, [record.accepted for record in text.records]) for text in found] for found in texts)
+    assert shared == own
+    assert {record.drafted for text in texts[1] for record in text.records} >= {1, 2}
 
 
 def test_a_head_has_read_all_but_the_last_token_when_its_drafts_are_cut(

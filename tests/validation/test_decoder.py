@@ -12,7 +12,7 @@ from specsim.distributions import Sampling, sample
 from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
 from specsim.verifiers import VERIFIERS, CoupledNoise, Gumbel, Rejection, Verification
-from validation.decoder.early_exit import early_exit
+from validation.decoder.layers import early_exit
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer

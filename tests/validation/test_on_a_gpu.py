@@ -29,7 +29,8 @@ pytestmark = pytest.mark.skipif(not CAN_PRETEND, reason="no device to be written
 PROMPTS = [b"a rose is a rose is a rose", b"to be or not to be, that is"]
 OPTIONS = {
     "rest": {"datastore": Datastore.build([list(prompt) for prompt in PROMPTS], vocabulary_size=257)},
-    "layer_skip": {"skip": [2]},
+    "layer_skip": {"layers": 2},
+    "draft_verify": {"skip": [2]},
     "early_exit": {"layers": 3},
     "lookahead": {"window": 3, "ngram": 3},
     "quantised": {"bits": 4},

@@ -11,7 +11,7 @@ from validation.claims import LosslessRules, Settings
 from validation.claims.lossless_rules import CASES, Case
 from validation.conformance.hf import TeacherForcing
 from validation.conformance.own import OwnDecoder
-from validation.decoder.early_exit import early_exit
+from validation.decoder.layers import early_exit
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer
 from validation.decoder.table_model import ConformanceModel

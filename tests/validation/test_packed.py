@@ -20,7 +20,7 @@ from specsim.errors import InputError
 from specsim.topology import Topology
 from validation.decoder import packed as packing
 from validation.decoder import products
-from validation.decoder.early_exit import early_exit
+from validation.decoder.layers import early_exit
 from validation.decoder.loop import decode
 from validation.decoder.model import CachedModel
 from validation.decoder.packed import PackedDecoder, PackedLayer, packed
@@ -48,7 +48,7 @@ def tiny():
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 8, 31, 33, 300])
 @pytest.mark.parametrize(("bias", "added"), [(False, False), (True, False), (False, True), (True, True)])
-@pytest.mark.parametrize(("outputs", "inputs"), [(40, 24), (1600, 576)])
+@pytest.mark.parametrize(("outputs", "inputs"), [(40, 24), (24, 40), (1600, 576), (576, 1536)])
 def test_products_are_those_of_the_plain_weight(layout, rows, bias, added, outputs, inputs):
     generator = torch.Generator().manual_seed(rows)
     weight, given = (torch.randn(shape, generator=generator) for shape in ((outputs, inputs), (1, rows, inputs)))

@@ -136,8 +136,8 @@ def _timed(
 
 def _drafter(hf_model: Any, step: Step) -> Any:
     """The target with some of its layers; an early exit of all is the target itself."""
-    from validation.decoder.early_exit import early_exit
-    from validation.decoder.proposers.layer_skip import evenly, skip_layers
+    from validation.decoder.layers import early_exit, skip_layers
+    from validation.decoder.proposers.draft_verify import evenly
 
     if step.kind == "early exit":
         return early_exit(hf_model, layers=step.layers)

@@ -13,6 +13,7 @@ from specsim.errors import InputError
 from specsim.policies import admit, best_budget, prefix_schedule
 from specsim.policies.ranking import RoundSeconds
 from specsim.stats import TestResult, goodness_of_fit
+from validation.decoder.language_model import LanguageModel
 from validation.decoder.loop import decode_all
 from validation.decoder.proposers import Draft, ModelProposer, Proposer
 from validation.decoder.table_model import TableModel
@@ -55,6 +56,10 @@ class ScheduledProposer(Proposer):
         self.remembers = proposer.remembers
         self.feature_layers = proposer.feature_layers
         self._proposer, self._confidence, self._schedule = proposer, confidence, schedule
+
+    def meet(self, target: LanguageModel) -> None:
+        """See `Proposer.meet`."""
+        self._proposer.meet(target)
 
     def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
         """See `Proposer.begin`."""

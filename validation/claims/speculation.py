@@ -173,7 +173,7 @@ def open_bench(loaded: Loaded, *, drafter: str | None, tokens: int) -> Bench:
     elif drafter is not None:
         third = ("independent", {"drafter": drafter})
     else:
-        third = ("quantised" if loaded.model.device.type == "cpu" else "layer_skip", {})
+        third = ("quantised" if loaded.model.device.type == "cpu" else "draft_verify", {})
     own = None if drafter is not None else shipped_head(loaded.model)
     fourth = [] if own is None else [("head", {"path": own})]
     asked = [("ngram", {}), ("early_exit", {}), third, *fourth]

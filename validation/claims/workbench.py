@@ -9,12 +9,14 @@ import numpy as np
 
 from specsim.checks import FloatArray
 from specsim.distributions import Sampling
+from specsim.errors import InputError
 from validation.claims.protocol import Settings
-from validation.decoder.early_exit import early_exit
 from validation.decoder.language_model import LanguageModel
+from validation.decoder.layers import early_exit
 from validation.decoder.load import Loaded, load
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
+from validation.decoder.proposers.layer_skip import LayerSkipProposer
 
 PROMPTS = (
     "Write the first lines of a story about a lighthouse keeper who finds a letter.",
@@ -36,6 +38,8 @@ class Workbench:
         For decoding.
     reference, draft_reference : LanguageModel
         The same weights with caches of their own, for passes with speculation off.
+    sharing : LayerSkipProposer or None
+        The same drafter in the target's cache; None where the model cannot share it.
     prompts : tuple of tuple of int
         Token ids.
     """
@@ -45,6 +49,7 @@ class Workbench:
     draft: LanguageModel
     reference: LanguageModel
     draft_reference: LanguageModel
+    sharing: LayerSkipProposer | None
     prompts: tuple[tuple[int, ...], ...]
 
     @property
@@ -53,8 +58,9 @@ class Workbench:
         return self.loaded.eos_ids
 
     def proposers(self) -> tuple[Proposer, ...]:
-        """One that samples from a law of its own, and one whose drafts are certain given the text."""
-        return ModelProposer(self.draft, name="early exit"), NgramProposer()
+        """Two that sample from a law of their own, the same law, and one whose drafts are certain given the text."""
+        own = ModelProposer(self.draft, name="early exit")
+        return (own, NgramProposer()) if self.sharing is None else (own, NgramProposer(), self.sharing)
 
 
 def open_workbench(settings: Settings, *, draft_layers: int | None = None) -> Workbench:
@@ -82,15 +88,25 @@ def open_workbench(settings: Settings, *, draft_layers: int | None = None) -> Wo
         settings.model, dtype="float32", device=settings.device, cache_dir=settings.cache_dir
     )
     total = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
-    shallow = early_exit(loaded.model, layers=draft_layers or max(1, 9 * total // 10))
+    layers = draft_layers or max(1, 9 * total // 10)
+    shallow, target = early_exit(loaded.model, layers=layers), CachedModel(loaded.model)
     return Workbench(
         loaded=loaded,
-        target=CachedModel(loaded.model),
+        target=target,
         draft=CachedModel(shallow),
         reference=CachedModel(loaded.model),
         draft_reference=CachedModel(shallow),
+        sharing=_sharing(target, layers=layers),
         prompts=tuple(tuple(loaded.prompt_tokens(text)) for text in PROMPTS),
     )
+
+
+def _sharing(target: CachedModel, *, layers: int) -> LayerSkipProposer | None:
+    try:
+        target.exit_after(layers)
+    except InputError:  # all layers, or a model that does more than to run one after the other
+        return None
+    return LayerSkipProposer(layers=layers)
 
 
 def teacher_forced(

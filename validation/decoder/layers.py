@@ -1,8 +1,9 @@
-"""A drafter made of the first layers of its own target."""
+"""Models made of some layers of another one, whose weights they share."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 from torch import nn
@@ -52,6 +53,52 @@ def early_exit(hf_model: Any, *, layers: int) -> Any:
     text.num_hidden_layers = layers
     inner = _twin(decoder, config=text, **{lists[0]: decoder.get_submodule(lists[0])[:layers]})
     return _twin(hf_model, config=config, **{hf_model.base_model_prefix: inner})
+
+
+def skip_layers(hf_model: Any, *, skip: Collection[int]) -> Any:
+    """A model that leaves some layers of `hf_model` out, sharing its weights.
+
+    Parameters
+    ----------
+    hf_model
+        A Hugging Face causal language model whose decoder keeps its layers in one list.
+    skip
+        Layers to leave out, from 0; one must be left.
+
+    Raises
+    ------
+    InputError
+        A layer that there is not, or none left.
+
+    Notes
+    -----
+    The configuration still counts all layers: those left keep their places in the cache, and the places of the others
+    stay empty.
+
+    Examples
+    --------
+    >>> from validation.decoder.tiny import tiny_model
+    >>> target, _ = tiny_model()
+    >>> drafter = skip_layers(target, skip=[1, 2])
+    >>> [layer is target.model.layers[place] for layer, place in zip(drafter.model.layers, [0, 3])]
+    [True, True]
+    """
+    text = hf_model.config.get_text_config(decoder=True)
+    total = text.num_hidden_layers
+    for layer in skip:
+        checks.integer("skip", layer, high=total - 1)
+    left = [layer for layer in range(total) if layer not in skip]
+    if not left:
+        raise InputError(f"skip must leave one of the {total} layers, got all of them")
+    twin = early_exit(hf_model, layers=total)
+    decoder = twin.base_model
+    name = next(name for name, part in decoder.named_children() if isinstance(part, nn.ModuleList))
+    setattr(decoder, name, nn.ModuleList(decoder.get_submodule(name)[place] for place in left))
+    kinds = getattr(text, "layer_types", None)
+    if kinds:  # models look the kind of their n-th layer up there
+        twin_text = twin.config.get_text_config(decoder=True)
+        twin_text.layer_types = [kinds[place] for place in (*left, *sorted(skip))]
+    return twin
 
 
 def _twin(module: nn.Module, *, config: Any, **children: nn.Module) -> nn.Module:

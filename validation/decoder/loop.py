@@ -217,6 +217,7 @@ def _decode(
     texts: list[Text], *, target: LanguageModel, proposer: Proposer, rule: Rule | None, gamma: int, start: int
 ) -> Iterator[Step]:
     """One batch, until every text has ended."""
+    proposer.meet(target)
     begun = perf_counter()
     _prefill(texts, target=target, proposer=proposer)
     seconds = perf_counter() - begun

@@ -7,16 +7,18 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from specsim import checks
 from specsim.errors import InputError
 from specsim.topology import Topology
 from validation.decoder.cache import RaggedCache
-from validation.decoder.language_model import LanguageModel, Reading
+from validation.decoder.language_model import LanguageModel, Logits, Reading
 from validation.decoder.masks import additive, layout, windowed
 from validation.decoder.packed import packed
 from validation.decoder.products import filled
 from validation.decoder.quantised import is_quantised
+from validation.decoder.shared_exit import SharedExit
 from validation.memory import enough_memory
 
 _FEW = 64  # tokens of a pass that is worth compiling; prompts are read as they are
@@ -80,7 +82,8 @@ class CachedModel(LanguageModel):
         if unfit:
             raise InputError(f"model must have attention layers only, got {', '.join(unfit)}")
         limit = context_limit if context_limit is not None else getattr(config, "max_position_embeddings", None)
-        self._model = packed(hf_model.eval()) if pack else hf_model.eval()
+        self._given, self._packs = hf_model.eval(), pack
+        self._model = packed(hf_model) if pack else hf_model
         self.device, self._dtype = hf_model.device, hf_model.dtype
         self._fills = self._model is not hf_model and not compiled and not is_quantised(hf_model)
         self._layers = int(config.num_hidden_layers)
@@ -91,20 +94,26 @@ class CachedModel(LanguageModel):
         frozen = {"freezing": True}  # weights become constants, which packs them too
         self._compiled = torch.compile(hf_model.forward, dynamic=True, options=frozen) if compiled else None
         self.passes_compiled = 0
+        self._exit: SharedExit | None = None
         self.begin(1)
 
     @property
     def lengths(self) -> Sequence[int]:
         """Tokens of each row now [token]."""
-        return self._cache.lengths
+        if self._exit is None:
+            return self._cache.lengths
+        return [length - ahead for length, ahead in zip(self._cache.lengths, self._exit.ahead, strict=True)]
 
     def begin(self, rows: int) -> None:
         """See `LanguageModel.begin`."""
         whole = self._compiled is not None
         self._cache = RaggedCache(layers=self._layers, rows=rows, whole=whole, device=self.device)
+        if self._exit is not None:
+            self._exit.begin(self._cache)
 
     def cut(self, lengths: Sequence[int]) -> None:
         """See `LanguageModel.cut`."""
+        self._forget_ahead()
         self._cache.cut(lengths)
 
     def compact(self, kept: Sequence[Sequence[int]]) -> None:
@@ -113,7 +122,25 @@ class CachedModel(LanguageModel):
 
     def select(self, rows: Sequence[int]) -> None:
         """See `LanguageModel.select`."""
+        self._forget_ahead()
         self._cache.select(rows)
+        if self._exit is not None:
+            self._exit.begin(self._cache)
+
+    def exit_after(self, layers: int) -> SharedExit:
+        """The first `layers` of this model's layers, drafting into its cache; the same one until others are asked for.
+
+        Raises
+        ------
+        InputError
+            See `SharedExit`.
+        """
+        if self._exit is None or self._exit.layers != layers:
+            self._forget_ahead()
+            made = SharedExit(self, self._given, layers=layers, pack=self._packs)
+            made.begin(self._cache)
+            self._exit = made
+        return self._exit
 
     def read(
         self,
@@ -124,39 +151,69 @@ class CachedModel(LanguageModel):
         layers: Sequence[int] = (),
     ) -> Reading:
         """See `LanguageModel.read`."""
+        model, states = self._model, None
+        if self._exit is not None and any(self._exit.ahead) and not layers and not any(trees or ()):
+            model, states = self._exit.rest, self._exit.states(tokens)
+        self._forget_ahead()
+        return self.run(model, tokens, keep=keep, trees=trees, layers=layers, states=states)
+
+    def run(
+        self,
+        model: Any,
+        tokens: Sequence[Sequence[int]],
+        *,
+        keep: int | None = None,
+        trees: Sequence[Topology | None] | None = None,
+        layers: Sequence[int] = (),
+        states: Sequence[Tensor] | None = None,
+        has_head: bool = True,
+    ) -> Reading:
+        """`read` with a model of some layers; `states` of each row (n_b, d) stand in for tokens; no head, no logits."""
         counts = [len(row) for row in tokens]
         checks.integer("number of tokens", max(counts), low=1)
         self._check_room(counts, trees)
-        span, rows = max(counts), range(len(counts))
+        span = max(counts)
         if self._fills:
             span = filled(span, rows=len(counts), dtype=self._dtype)
         wanted = _wanted(counts, keep)
+        head: dict[str, Any] = {}
+        if has_head:
+            head["logits_to_keep"] = 0 if wanted is None else torch.tensor(wanted, device=self.device)
         with torch.inference_mode(), enough_memory(self._pass(span), lower=_SIZES):
+            runs = self._compiled_form(span) if model is self._model else model
             self._cache.extend(counts, span=span)
-            output = self._runner(span)(
-                torch.tensor([[*row, *[0] * (span - len(row))] for row in tokens], device=self.device),
+            output = runs(
+                **self._inputs(tokens, states, span),
                 cache=self._cache,
                 use_cache=True,
-                logits_to_keep=0 if wanted is None else torch.tensor(wanted, device=self.device),
                 output_hidden_states=bool(layers),
+                **head,
                 **self._seen(span, trees),
             )
-            logits = output.logits.float().cpu().numpy()
-        if wanted is not None:
-            place = {column: index for index, column in enumerate(wanted)}
-            picked = [logits[row, [place[column] for column in _last(counts[row], keep)]] for row in rows]
-        else:
-            picked = [logits[row, : counts[row]] for row in rows]
-        return Reading(logits=picked, features=_features(output, layers, counts) if layers else None)
+            logits = output.logits.float().cpu().numpy() if has_head else None
+        return Reading(
+            logits=[] if logits is None else _picked(logits, counts, keep, wanted),
+            features=_features(output, layers, counts) if layers else None,
+        )
+
+    def _forget_ahead(self) -> None:
+        if self._exit is not None:
+            self._exit.forget()
+
+    def _inputs(self, tokens: Sequence[Sequence[int]], states: Sequence[Tensor] | None, span: int) -> dict[str, Tensor]:
+        """Tokens, or states in their place, of all rows, each filled up to `span`."""
+        if states is not None:
+            return {"inputs_embeds": torch.stack([pad(row, (0, 0, 0, span - len(row))) for row in states])}
+        return {"input_ids": torch.tensor([[*row, *[0] * (span - len(row))] for row in tokens], device=self.device)}
 
     def _pass(self, span: int) -> str:
         return (
             f"a pass of {span} tokens in each of {len(self.lengths)} texts, the longest with {max(self.lengths)} cached"
         )
 
-    def _runner(self, span: int) -> Any:
+    def _compiled_form(self, span: int) -> Any:
         """The model, or its compiled form for a pass over few tokens; the first pass makes the cache, as it is."""
-        if self._compiled is None or span > _FEW or not any(self._cache.begun):
+        if self._compiled is None or span > _FEW or not any(self._cache.lengths):
             return self._model
         self.passes_compiled += 1
         return self._compiled
@@ -176,7 +233,9 @@ class CachedModel(LanguageModel):
     def _check_room(self, counts: Sequence[int], trees: Sequence[Topology | None] | None) -> None:
         for row, count in enumerate(counts):
             tree = trees[row] if trees else None
-            checks.integer("context", self.lengths[row] + (1 + tree.depth if tree else count), high=self.context_limit)
+            checks.integer(
+                "context", self._cache.lengths[row] + (1 + tree.depth if tree else count), high=self.context_limit
+            )
 
 
 def _wanted(counts: Sequence[int], keep: int | None) -> list[int] | None:
@@ -184,6 +243,14 @@ def _wanted(counts: Sequence[int], keep: int | None) -> list[int] | None:
     if keep is None or keep >= max(counts):
         return None
     return sorted({column for count in counts for column in _last(count, keep)}) or [0]
+
+
+def _picked(logits: Logits, counts: Sequence[int], keep: int | None, wanted: Sequence[int] | None) -> list[Logits]:
+    """Of each row the logits that it wants."""
+    if wanted is None:
+        return [rows[:count] for rows, count in zip(logits, counts, strict=True)]
+    place = {column: index for index, column in enumerate(wanted)}
+    return [rows[[place[column] for column in _last(count, keep)]] for rows, count in zip(logits, counts, strict=True)]
 
 
 def _last(count: int, keep: int | None) -> range:

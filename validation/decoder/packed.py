@@ -199,8 +199,8 @@ class _Mlp:
 
 def _turned(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding of heads (B, h, n, size)."""
-    low, high = heads.chunk(2, dim=-1)
-    return torch.addcmul(heads * cos[:, None], torch.cat((high, low), dim=-1), _of_pass(sin, _signed))
+    swapped = heads.roll(heads.shape[-1] // 2, dims=-1)
+    return torch.addcmul(heads * cos[:, None], swapped, _of_pass(sin, _signed))
 
 
 def _signed(sin: Tensor) -> Tensor:
@@ -262,7 +262,7 @@ def _is_known(module: nn.Module) -> bool:
     if isinstance(module, LlamaModel):
         layers = module.layers
         known = all(type(layer) is LlamaDecoderLayer and _is_known(layer) for layer in layers)
-        return known and len(layers) == module.config.num_hidden_layers
+        return known and len(layers) <= module.config.num_hidden_layers
     if not isinstance(module, LlamaDecoderLayer):
         return True
     attention, mlp = module.self_attn, module.mlp

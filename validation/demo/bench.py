@@ -11,7 +11,7 @@ import torch
 
 from specsim.distributions import Sampling
 from specsim.records import RoundRecord
-from validation.decoder.early_exit import early_exit
+from validation.decoder.layers import early_exit
 from validation.decoder.load import Loaded, load
 from validation.decoder.loop import Decoding, decode
 from validation.decoder.model import CachedModel

@@ -41,6 +41,7 @@ PROPOSERS: dict[str, Build] = {
     "jacobi": _of("jacobi"),
     "early_exit": _of("early_exit"),
     "layer_skip": _of("layer_skip"),
+    "draft_verify": _of("draft_verify"),
     "quantised": _of("quantised"),
     "independent": _of("independent"),
     "dynamic_tree": _of("dynamic_tree"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,13 +20,11 @@ if TYPE_CHECKING:
 LAST = 64  # tokens; more than one round commits
 
 
-class ModelProposer(Proposer):
-    """Drafts token by token with any `LanguageModel`.
+class StepProposer(Proposer):
+    """Drafts token by token, each from the logits of a pass over the ones before.
 
     Parameters
     ----------
-    model
-        The drafter; it must not be the very object that serves as target, whose cache it would share.
     name
         Goes into the records.
     argmax
@@ -35,38 +34,16 @@ class ModelProposer(Proposer):
     -----
     At temperature 0, or with `argmax`, drafts are certain given the text and no laws are handed over. Otherwise they
     are the laws that were sampled: the drafter's logits under the text's sampling, penalties counting drafts as
-    history; with Gumbel coupling drafts are drawn with the text's noise. Only tokens that the drafter's cache lacks are
-    read: after a rejection the correction, after a full acceptance the last draft as well.
-
-    Examples
-    --------
-    >>> from validation.decoder.table_model import TableModel
-    >>> from validation.decoder.text import Request
-    >>> proposer = ModelProposer(TableModel([[0.0, 1.0], [1.0, 0.0]]))
-    >>> text = Text(Request(prompt=[0]))
-    >>> proposer.begin([text], None)
-    >>> proposer.propose([text], gammas=[3])[0].tokens
-    (1, 0, 1)
+    history; with Gumbel coupling drafts are drawn with the text's noise.
     """
 
-    def __init__(self, model: LanguageModel, *, name: str = "model", argmax: bool = False) -> None:
+    def __init__(self, *, name: str, argmax: bool) -> None:
         self.name = name
-        self.vocabulary_size = model.vocabulary_size
-        self._model = model
         self._argmax = argmax
-        self._cached: list[list[int]] = []
-
-    def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
-        """Forget the last texts and read the prompts but for their last tokens, where they fit."""
-        self._model.begin(len(texts))
-        self._cached = [[] for _ in texts]
-        prompts = [text.tokens[:-1] if len(text.tokens) <= self._model.context_limit else [] for text in texts]
-        if any(prompts):
-            self._read(prompts)
 
     def propose(self, texts: Sequence[Text], *, gammas: Sequence[int]) -> list[Draft]:
         """Draft gammas[b] tokens, fewer after an end-of-text token or near the drafter's context limit."""
-        room = self._model.context_limit
+        room = self._room()
         wanted = [min(gamma, room - len(text.tokens) + 1) for text, gamma in zip(texts, gammas, strict=True)]
         drafted: list[list[int]] = [[] for _ in texts]
         laws: list[list[FloatArray]] = [[] for _ in texts]
@@ -85,10 +62,17 @@ class ModelProposer(Proposer):
             for tokens, rows in zip(drafted, laws, strict=True)
         ]
 
-    def keep(self, rows: Sequence[int]) -> None:
-        """See `Proposer.keep`."""
-        self._model.select(rows)
-        self._cached = [self._cached[row] for row in rows]
+    @abstractmethod
+    def _room(self) -> int:
+        """Most tokens of a text [token]."""
+
+    @abstractmethod
+    def _reconcile(self, texts: Sequence[Text], wanted: Sequence[int]) -> list[list[int]]:
+        """Cut back to the texts; the tokens that are lacking, at least the last one, where drafts are wanted."""
+
+    @abstractmethod
+    def _read(self, tokens: Sequence[Sequence[int]]) -> Sequence[Logits]:
+        """Append tokens; logits (1, V) after the last one of each row that gets some."""
 
     def _draw(self, text: Text, logits: Logits, drafted: list[int], laws: list[FloatArray]) -> int:
         """One token; its law goes to `laws` where it is a draw."""
@@ -101,6 +85,53 @@ class ModelProposer(Proposer):
         if text.noise is None:
             return int(sample(law[0], text.rng.random()))
         return int(text.noise.sample(law[0], position=position))
+
+
+class ModelProposer(StepProposer):
+    """Drafts token by token with any `LanguageModel`; parameters besides `model` as of `StepProposer`.
+
+    Parameters
+    ----------
+    model
+        The drafter; it must not be the very object that serves as target, whose cache it would share.
+
+    Notes
+    -----
+    Only tokens that the drafter's cache lacks are read: after a rejection the correction, after a full acceptance the
+    last draft as well.
+
+    Examples
+    --------
+    >>> from validation.decoder.table_model import TableModel
+    >>> from validation.decoder.text import Request
+    >>> proposer = ModelProposer(TableModel([[0.0, 1.0], [1.0, 0.0]]))
+    >>> text = Text(Request(prompt=[0]))
+    >>> proposer.begin([text], None)
+    >>> proposer.propose([text], gammas=[3])[0].tokens
+    (1, 0, 1)
+    """
+
+    def __init__(self, model: LanguageModel, *, name: str = "model", argmax: bool = False) -> None:
+        super().__init__(name=name, argmax=argmax)
+        self.vocabulary_size = model.vocabulary_size
+        self._model = model
+        self._cached: list[list[int]] = []
+
+    def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:
+        """Forget the last texts and read the prompts but for their last tokens, where they fit."""
+        self._model.begin(len(texts))
+        self._cached = [[] for _ in texts]
+        prompts = [text.tokens[:-1] if len(text.tokens) <= self._model.context_limit else [] for text in texts]
+        if any(prompts):
+            self._read(prompts)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """See `Proposer.keep`."""
+        self._model.select(rows)
+        self._cached = [self._cached[row] for row in rows]
+
+    def _room(self) -> int:
+        return self._model.context_limit
 
     def _reconcile(self, texts: Sequence[Text], wanted: Sequence[int]) -> list[list[int]]:
         """Cut caches back to what they have in common with the texts; the tokens they lack, at least the last one."""

@@ -13,7 +13,7 @@ from specsim.topology import Topology
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from validation.decoder.language_model import Logits
+    from validation.decoder.language_model import LanguageModel, Logits
     from validation.decoder.text import Text
 
 
@@ -84,6 +84,9 @@ class Proposer(ABC):
     vocabulary_size: int | None = None
     remembers = False
     feature_layers: tuple[int, ...] = ()
+
+    def meet(self, target: LanguageModel) -> None:  # noqa: B027 - may stay empty
+        """Before a batch: who is going to judge its drafts."""
 
     def begin(self, texts: Sequence[Text], features: Sequence[Tensor] | None) -> None:  # noqa: B027 - may stay empty
         """Read the prompts, outside of any round.
