@@ -56,6 +56,8 @@ def verify_seconds(
 ) -> FloatArray:
     """Seconds in which the target judges `drafted` tokens per sequence, the counts broadcast [s].
 
+    A drafter that has done part of the pass has done it for all tokens but the last draft; see `remaining_seconds`.
+
     Examples
     --------
     >>> from specsim.drafters import RatioDrafter
@@ -64,8 +66,42 @@ def verify_seconds(
     >>> verify_seconds(stairs, RatioDrafter(c=0.1, step_seconds=0.04), np.array([0, 4]))
     array([0.04, 0.05])
     """
-    passing = target.pass_seconds(tokens=drafter.target_tokens(drafted), batch=batch, context=context)
-    return np.asarray(np.where(drafted > 0, drafter.verify_share, 1.0) * passing)
+    scored = drafter.target_tokens(drafted)
+    return remaining_seconds(target, scored, share=drafter.verify_share, batch=batch, context=context)
+
+
+def remaining_seconds(
+    target: PassCost, tokens: Count, *, share: float, batch: Count = 1, context: Count = 0
+) -> FloatArray:
+    """Seconds of a pass of which all but `share` has been done for all tokens of a sequence but one [s].
+
+    Parameters
+    ----------
+    target
+        Cost of the whole pass.
+    tokens
+        Per sequence, with the one that nothing has been done for [1].
+    share
+        What is left for all of them, such as the layers behind an exit over all layers [1].
+    batch, context
+        Sequences, and tokens cached in each [1].
+
+    Notes
+    -----
+    The part that was done is charged for one token. Where reading weights is what takes time that is as much as for
+    many, so that nothing is saved.
+
+    Examples
+    --------
+    >>> from specsim.roofline import Staircase
+    >>> stairs = Staircase(tokens=(1, 5), seconds=(0.04, 0.05), source="example")
+    >>> remaining_seconds(stairs, 5, share=0.5)
+    array(0.045)
+    """
+    whole = np.asarray(target.pass_seconds(tokens=tokens, batch=batch, context=context))
+    if share == 1:
+        return whole
+    return np.asarray(share * whole + (1 - share) * target.pass_seconds(tokens=1, batch=batch, context=context))
 
 
 def round_cost(
@@ -106,8 +142,8 @@ def round_cost(
     Notes
     -----
     Verify seconds are the sum over d of P(drafted = d) * pass_seconds(tokens = drafter.target_tokens(d)): of a chain
-    the last committed token and the d drafted ones. At batches above 1 all sequences are taken to draft the same
-    number of tokens.
+    the last committed token and the d drafted ones; see `remaining_seconds` for drafters that do part of it. At
+    batches above 1 all sequences are taken to draft the same number of tokens.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def interleaved(
     *,
     repeats: int,
     warm_up: int = 2,
-    before: Callable[[], object] | None = None,
+    before: Callable[[Key], object] | None = None,
     seed: int = 0,
 ) -> dict[Key, list[float]]:
     """Time several actions in turns, so that a slow spell of the machine falls on all of them.
@@ -84,7 +84,7 @@ def interleaved(
     repeats, warm_up
         Timed and untimed turns [1].
     before
-        Called before each action, untimed.
+        Called with its key before each action, untimed.
     seed
         The order within a turn is drawn anew from it, so that no action always follows the same other.
 
@@ -105,7 +105,7 @@ def interleaved(
     for turn in range(checks.integer("warm_up", warm_up) + repeats):
         for place in rng.permutation(len(keys)):
             if before is not None:
-                before()
+                before(keys[place])
             synchronize()
             started = perf_counter()
             actions[keys[place]]()
@@ -165,7 +165,9 @@ def pass_rows(
     if context:
         model.score(text[:context], keep=1)
     actions = {count: (lambda new=text[context : context + count]: model.score(new)) for count in tokens}
-    samples = interleaved(actions, repeats=repeats, warm_up=warm_up, before=lambda: model.truncate(context), seed=seed)
+    samples = interleaved(
+        actions, repeats=repeats, warm_up=warm_up, before=lambda key: model.truncate(context), seed=seed
+    )
     model.truncate(context)
     rows: list[dict[str, float | int]] = []
     for count in tokens:

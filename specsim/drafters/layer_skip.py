@@ -17,8 +17,9 @@ class LayerSkip(OwnLayers):
     Notes
     -----
     Elhoushi et al. (arXiv 2404.16710). Verifying starts from what the exit's layers have computed, so it takes
-    (L - E) / L of a pass; that the first layers still have to read the last draft is left out, as in the paper. The
-    target itself is trained for early exits. A quarter is the exit at layer 8 of 32 that their repository runs with.
+    (L - E) / L of a pass, and the first E layers for the last draft, which has not been through them. At small batches
+    that saves next to nothing, since their weights are read all the same. The target itself is trained for early exits.
+    A quarter is the exit at layer 8 of 32 that their repository runs with.
 
     Examples
     --------

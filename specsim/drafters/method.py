@@ -112,7 +112,7 @@ class DraftMethod(ABC):
         return ()
 
     def verify_share(self, target: ModelShape) -> float:
-        """Share of the target's pass that is left for verifying [1]."""
+        """Share of the target's pass that is left for verifying; the rest is done for all but the last draft [1]."""
         return 1.0
 
     def kv_bytes_per_token(self, target: ModelShape) -> float:

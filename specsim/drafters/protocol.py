@@ -19,7 +19,7 @@ class Drafter(Protocol):
 
     @property
     def verify_share(self) -> float:
-        """Share of the target's pass that verifying takes: below 1 where drafting did part of the pass [1]."""
+        """Share of the target's pass left for verifying; drafting did the rest for all but the last draft [1]."""
         ...
 
     def draft_seconds(self, drafted: Count, *, batch: Count = 1, context: Count = 0) -> Seconds:

@@ -350,10 +350,11 @@ def test_layer_skip_verifies_with_the_layers_behind_the_exit():
     assert DraftVerify().verify_share(DENSE) == 1
     target = Linear(DENSE)
     whole = round_cost(target, placed(DraftVerify()), gamma=3).verify_seconds
-    assert round_cost(target, placed(LayerSkip()), gamma=3).verify_seconds == pytest.approx(0.75 * whole)
-    assert round_cost(target, placed(LayerSkip()), gamma=0).verify_seconds == pytest.approx(
-        float(target.pass_seconds(tokens=1))
-    )
+    plain = float(target.pass_seconds(tokens=1))
+    assert plain < whole
+    skipping = round_cost(target, placed(LayerSkip()), gamma=3).verify_seconds
+    assert skipping == pytest.approx(0.75 * whole + 0.25 * plain)  # the last draft has not been through the exit
+    assert round_cost(target, placed(LayerSkip()), gamma=0).verify_seconds == pytest.approx(plain)
 
 
 @pytest.mark.parametrize("share", [0.0, 1.1, float("nan")])

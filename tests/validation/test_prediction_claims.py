@@ -35,6 +35,7 @@ from validation.claims import (
     PassSeconds,
     RoundSeconds,
     Settings,
+    SharedExit,
     Speedup,
     Tau,
     best_gamma,
@@ -43,6 +44,7 @@ from validation.claims import (
     fitting,
     pass_seconds,
     round_seconds,
+    shared_exit,
     speculation,
     tau,
 )
@@ -54,7 +56,17 @@ from validation.decoder.tiny import tiny_model
 from validation.demo.bench import PLAIN, Bench, Run, Setting, decode_groups
 from validation.train.text import Writing, seed_prompts, unseen_prompts
 
-MINE = ("tau", "iid_formula", "round_seconds", "speedup", "best_gamma", "pass_seconds", "draft_step", "crossover")
+MINE = (
+    "tau",
+    "iid_formula",
+    "round_seconds",
+    "speedup",
+    "best_gamma",
+    "pass_seconds",
+    "draft_step",
+    "shared_exit",
+    "crossover",
+)
 NOISE = 0.03
 
 
@@ -408,8 +420,8 @@ def _clock(law: Callable[[Any], float], monkeypatch: pytest.MonkeyPatch) -> None
 
     def interleaved(actions: Mapping[Any, Callable[[], object]], *, repeats: int, before: Any, **options: Any) -> Any:
         rng = np.random.default_rng(len(actions))
-        for act in actions.values():
-            before()
+        for key, act in actions.items():
+            before(key)
             act()
         return {key: [law(key) * float(rng.lognormal(0, 0.01)) for _ in range(repeats)] for key in actions}
 
@@ -420,13 +432,26 @@ def _step(step: draft_step.Step) -> float:
     return 0.004 + step.layers * (0.001 + 1e-6 * step.context)
 
 
+def _partly(asked: shared_exit.Pass | shared_exit.Verifying) -> float:
+    """Each layer reads what it has not read: those before the exit one token."""
+
+    def layer(tokens: int) -> float:
+        return 0.001 + 1e-4 * tokens + 1e-6 * asked.context
+
+    if isinstance(asked, shared_exit.Pass):
+        return 0.004 + asked.layers * layer(asked.tokens)
+    return 0.004 + asked.layers * layer(1) + (12 - asked.layers) * layer(asked.gamma + 1)
+
+
 LAWS: dict[str, tuple[Any, Callable[[Any], float]]] = {
     "pass_seconds": (PassSeconds(), lambda case: float(TRUE_LAW.pass_seconds(**case._asdict()))),
     "draft_step": (DraftStep(), _step),
+    "shared_exit": (SharedExit(), _partly),
 }
 OTHERS: dict[str, Callable[[Any], float]] = {
     "pass_seconds": lambda case: 2.0 if case.batch in (2, 5) else 1.0,
     "draft_step": lambda step: 2.0 if step.context in (128, 256) else 1.0,
+    "shared_exit": lambda asked: 1.2 if isinstance(asked, shared_exit.Verifying) else 1.0,
 }
 
 

@@ -80,7 +80,7 @@ def test_bad_samples_are_refused(samples, level):
 def test_actions_take_turns_and_warm_up_does_not_count(clock):
     log = []
     actions = {name: (lambda name=name: log.append(name)) for name in "abc"}
-    seconds = timing.interleaved(actions, repeats=5, warm_up=2, before=lambda: log.append("-"))
+    seconds = timing.interleaved(actions, repeats=5, warm_up=2, before=lambda key: log.append("-"))
     assert {name: len(found) for name, found in seconds.items()} == {"a": 5, "b": 5, "c": 5}
     assert log[::2] == ["-"] * 21
     turns = [tuple(log[start : start + 6][1::2]) for start in range(0, 42, 6)]
@@ -92,7 +92,7 @@ def test_what_comes_before_an_action_is_not_timed(clock):
     def wait(seconds):
         clock.now += seconds
 
-    seconds = timing.interleaved({"x": lambda: wait(1.0)}, repeats=2, before=lambda: wait(50.0))
+    seconds = timing.interleaved({"x": lambda: wait(1.0)}, repeats=2, before=lambda key: wait(50.0))
     assert seconds == {"x": [1.0, 1.0]}
 
 

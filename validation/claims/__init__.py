@@ -22,6 +22,7 @@ from validation.claims.pass_seconds import PassSeconds
 from validation.claims.protocol import Claim, ClaimResult, Control, Settings, summary
 from validation.claims.quantised import Quantised
 from validation.claims.round_seconds import RoundSeconds
+from validation.claims.shared_exit import SharedExit
 from validation.claims.speedup import Speedup
 from validation.claims.tau import Tau
 from validation.claims.temperature import Temperature
@@ -42,6 +43,7 @@ CLAIMS: dict[str, Claim] = {
         BestGamma(),
         PassSeconds(),
         DraftStep(),
+        SharedExit(),
         Crossover(),
         AcceptanceByDepth(),
         Temperature(),
@@ -77,6 +79,7 @@ __all__ = [
     "Quantised",
     "RoundSeconds",
     "Settings",
+    "SharedExit",
     "Speedup",
     "Tau",
     "Temperature",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -95,22 +96,26 @@ def timed(
     repeats: int,
     seed: int,
     progress: Callable[[float], None] = lambda fraction: None,
+    prepared: Mapping[Key, Callable[[], object]] = MappingProxyType({}),
 ) -> tuple[dict[Key, float], float]:
     """Median seconds of each action, and the variance of the machine's own level from one turn to the next.
 
     Every turn does the same work, so that what its turns have in common on the log scale is the machine's wandering. It
-    is taken from the actions `known` beforehand, not from those that are held out.
+    is taken from the actions `known` beforehand, not from those that are held out. What is `prepared` for an action is
+    not timed.
     """
     from validation.timing import interleaved
 
     done = 0
 
-    def count() -> None:
+    def ready(key: Key) -> None:
         nonlocal done
+        if key in prepared:
+            prepared[key]()
         done += 1
         progress(done / ((repeats + WARM_UP) * len(actions)))
 
-    samples = interleaved(actions, repeats=repeats, warm_up=WARM_UP, before=count, seed=seed)
+    samples = interleaved(actions, repeats=repeats, warm_up=WARM_UP, before=ready, seed=seed)
     medians = {key: float(np.median(seconds)) for key, seconds in samples.items()}
     levels = np.log([samples[key] for key in known]) - np.log([[medians[key]] for key in known])
     return medians, float(np.var(np.median(levels, axis=0)))

@@ -48,9 +48,9 @@ const calculator = (() => {
       draft += gamma * pass(drafter.serial, 1);
       fixed += gamma * machine.shapes[drafter.serial].fixed_seconds;
     }
-    const share = gamma > 0 ? drafter.verify_share : 1;
-    const verify = share * pass(0, drafter.target_tokens[gamma]);
-    return { plain, draft, verify, draftFixed: fixed, verifyFixed: share * machine.shapes[0].fixed_seconds };
+    const share = drafter.verify_share;
+    const verify = share * pass(0, drafter.target_tokens[gamma]) + (1 - share) * plain;
+    return { plain, draft, verify, draftFixed: fixed, verifyFixed: machine.shapes[0].fixed_seconds };
   };
 
   // ---- acceptance: specsim.acceptance.DecayAcceptance, TreeAcceptance; specsim.catalog.published.rank_vector

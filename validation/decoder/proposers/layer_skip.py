@@ -48,7 +48,6 @@ class LayerSkipProposer(StepProposer):
 
     def _reconcile(self, texts: Sequence[Text], wanted: Sequence[int]) -> list[list[int]]:
         """The target has read all but the last tokens."""
-        self._exit.forget()
         return [text.tokens[-1:] if gamma > 0 else [] for text, gamma in zip(texts, wanted, strict=True)]
 
     def _read(self, tokens: Sequence[Sequence[int]]) -> Sequence[Logits]:
