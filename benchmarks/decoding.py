@@ -25,8 +25,10 @@ NOTES = (
     "same pair, same texts (greedy, so both write the same up to ties), same gamma, batch 1, interleaved",
     "'generate' is transformers' plain greedy generate; assisted generation keeps its number of drafts constant and "
     "never stops by confidence",
+)
+SHARED = (
     "'in the target's cache' is LayerSkip: the same drafts, but verifying goes on from what the first layers computed; "
-    "assisted generation gives them a cache of their own",
+    "assisted generation gives them a cache of their own"
 )
 
 
@@ -55,7 +57,7 @@ def main(dtype: str, gamma: int, tokens: int, drafter: str | None, compiled: boo
 
         return run
 
-    assisted = f"assisted generate, {name}"
+    notes, assisted = NOTES, f"assisted generate, {name}"
     theirs = {
         "generate": lambda: _generate(loaded, prompts, tokens=tokens),
         assisted: lambda: _generate(loaded, prompts, tokens=tokens, assistant=draft, gamma=gamma),
@@ -68,11 +70,12 @@ def main(dtype: str, gamma: int, tokens: int, drafter: str | None, compiled: boo
     }
     if drafter is None and not compiled:
         ours[f"here, {name} in the target's cache"] = (LayerSkipProposer(layers=layers), assisted)
+        notes = (*NOTES, SHARED)
     seconds = interleaved(theirs | {task: here(who) for task, (who, _) in ours.items()}, repeats=repeats)
     ratios = [ratio(seconds, name=task, over=over) for task, (_, over) in ours.items()]
     inputs = {"model": loaded.name, "dtype": dtype, "gamma": gamma, "tokens": tokens, "drafter": drafter}
     inputs |= {"compiled": compiled, "repeats": repeats}
-    report("benchmarks.decoding", ratios, inputs=inputs, notes=NOTES, as_json=as_json)
+    report("benchmarks.decoding", ratios, inputs=inputs, notes=notes, as_json=as_json)
 
 
 def _generate(

@@ -7,7 +7,7 @@ import pytest
 
 from specsim.cli.main import run as specsim
 from specsim.errors import InputError
-from validation.claims import CLAIMS, ClaimResult, Settings
+from validation.claims import CLAIMS, ClaimResult, LeftOutError, Settings
 from validation.claims.prediction import Row, control, intervals_hold, predicted
 from validation.claims.results import COMMITTED, Results, device_name, read_result
 
@@ -79,6 +79,8 @@ class Quick:
 
     def run(self, settings):
         self.runs += 1
+        if self.verdict == "left out":
+            raise LeftOutError("layers must be many, got few")
         return result(test=self.name, verdict=self.verdict)
 
 
@@ -98,6 +100,18 @@ def test_all_claims_run_and_the_worst_decides(quick, tmp_path, capsys):
     shown = json.loads(capsys.readouterr().out)
     assert [claim["test"] for claim in shown["result"]["claims"]] == ["one"]
     assert quick["one"].runs == 2
+
+
+def test_a_claim_that_the_target_is_not_made_for_does_not_end_the_others(quick, tmp_path, capsys):
+    quick["one"].verdict, quick["two"].verdict = "left out", "passed"
+    assert specsim(["validate", "run", "all", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "two passed on m" in shown
+    assert "one left out: layers must be many, got few" in shown
+    assert specsim(["validate", "run", "all", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["result"]["left_out"] == {"one": "layers must be many, got few"}
+    assert specsim(["validate", "run", "one"]) == 2
+    assert "layers must be many" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """An exit that drafts into its target's cache: the drafts of one with a cache of its own, and no token read twice."""
 
+import gc
+from weakref import ref
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +13,7 @@ from transformers import (
     GPT2LMHeadModel,
     GraniteConfig,
     GraniteForCausalLM,
+    LlamaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
     Qwen2Config,
@@ -19,14 +23,17 @@ from transformers import (
 from specsim.distributions import Sampling
 from specsim.errors import InputError
 from specsim.topology import Topology
+from validation.claims import LeftOutError, Settings, SharedExit
+from validation.claims.workbench import open_workbench
 from validation.decoder.layers import early_exit
 from validation.decoder.load import Loaded
 from validation.decoder.loop import decode, decode_all
 from validation.decoder.model import CachedModel
 from validation.decoder.proposers import PROPOSERS, ModelProposer, NgramProposer
 from validation.decoder.proposers.layer_skip import LayerSkipProposer
+from validation.decoder.quantised import quantise
 from validation.decoder.table_model import TableModel
-from validation.decoder.text import Request
+from validation.decoder.text import Request, Text
 from validation.decoder.tiny import tiny_model
 
 PROMPTS = [list(text) for text in (b"a rose is a rose is a rose", b"x", b"to be or not to be, that is")]
@@ -182,14 +189,60 @@ def test_weights_are_packed_once(tiny):
     assert target.exit_after(3) is not exit_
 
 
+def test_a_text_may_be_drafted_for_twice(tiny):
+    target, text = CachedModel(tiny), Text(Request(prompt=PROMPTS[0], sampling=Sampling(temperature=0.0)))
+    proposer = LayerSkipProposer(layers=2)
+    proposer.meet(target)
+    target.read([text.tokens[:-1]])
+    first, second = (proposer.propose([text], gammas=[4])[0].tokens for _ in range(2))
+    assert first == second
+    assert proposer.propose([text], gammas=[0])[0].tokens == ()
+
+
+def test_an_exit_that_was_left_holds_no_cache(tiny):
+    target = CachedModel(tiny)
+    left = LayerSkipProposer(layers=1)
+    for proposer in (left, LayerSkipProposer(layers=2)):
+        decode(target, proposer, PROMPTS[0], gamma=2, max_tokens=6)
+        held = ref(target.cache)
+    target.begin(1)
+    gc.collect()
+    assert held() is None
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_packed_copy_outlives_its_model_and_cannot_be_cut_then(tiny, bits):
+    copied = quantise(tiny, bits=bits)
+    held, target = ref(copied), CachedModel(copied, pack=True)
+    del copied
+    gc.collect()
+    assert held() is None
+    assert target.score(PROMPTS[0]).shape == (len(PROMPTS[0]), 257)
+    with pytest.raises(InputError, match="model must still be held to be cut at an exit"):
+        target.exit_after(2)
+
+
+def test_a_compiled_target_runs_its_parts_as_they_are(tiny, monkeypatch):
+    """Slots of a compiled target are all in sight and written by index; prompts of one token, gamma 0 at the end."""
+    monkeypatch.setattr(torch, "compile", lambda forward, **options: forward)
+    requests = asked(257, sampling=Sampling(temperature=0.0))
+    expected = decode_all(CachedModel(tiny), LayerSkipProposer(layers=2), requests, gamma=3)
+    target = CachedModel(tiny, compiled=True)
+    found = decode_all(target, LayerSkipProposer(layers=2), requests, gamma=3)
+    assert rounds(found) == rounds(expected)
+    assert target.passes_compiled > 0
+
+
 # --- what cannot be
 
 
 def test_a_default_exit_leaves_a_layer(tiny):
     loaded = Loaded(model=tiny, tokenizer=None, name="tiny", is_real=False)
     assert decode(CachedModel(tiny), PROPOSERS["layer_skip"](loaded), PROMPTS[0], max_tokens=5).tokens
+    two = Loaded(model=tiny_model(layers=2)[0], tokenizer=None, name="tiny", is_real=False)
+    assert decode(CachedModel(two.model), PROPOSERS["layer_skip"](two), PROMPTS[0], max_tokens=5).tokens
     one = Loaded(model=tiny_model(layers=1)[0], tokenizer=None, name="tiny", is_real=False)
-    with pytest.raises(InputError, match=r"layers must be in 1\.\.0, got 1"):
+    with pytest.raises(InputError, match="layers of the target must be at least 2, got 1"):
         decode(CachedModel(one.model), PROPOSERS["layer_skip"](one), PROMPTS[0])
 
 
@@ -199,13 +252,63 @@ def test_an_exit_lies_between_layers(tiny, layers):
         CachedModel(tiny).exit_after(layers)
 
 
-def test_models_that_do_more_than_run_layers_are_refused():
-    granite = GraniteForCausalLM(GraniteConfig(**SMALL, embedding_multiplier=12.0)).eval()
+@pytest.mark.parametrize("banned", [False, True])
+def test_models_that_do_more_than_run_layers_are_refused(banned):
+    """Also where a token is banned by a logit that dwarfs the others."""
+    granite = GraniteForCausalLM(GraniteConfig(**SMALL, embedding_multiplier=12.0, logits_scaling=1.0)).eval()
+    if banned:
+        granite.lm_head = Banning(granite.lm_head)
     with pytest.raises(InputError, match="GraniteForCausalLM must pass states from layer to layer as they are"):
         CachedModel(granite).exit_after(2)
     gpt = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_embd=32, n_layer=4, n_head=4, n_positions=64)).eval()
     with pytest.raises(InputError, match="GPT2LMHeadModel must end its layers in a module named norm"):
         CachedModel(gpt, context_limit=64).exit_after(2)
+
+
+class Banning(torch.nn.Module):
+    """A head that bans the last token."""
+
+    def __init__(self, head):
+        super().__init__()
+        self.head = head
+
+    def forward(self, states):
+        return torch.cat((self.head(states)[..., :-1], torch.full((*states.shape[:-1], 1), -torch.inf)), dim=-1)
+
+
+def test_layers_that_fail_on_their_own_are_refused(tiny, monkeypatch):
+    """Such as layers that look up what belongs to them by their number of all."""
+    target = CachedModel(tiny)
+    monkeypatch.setattr(LlamaForCausalLM, "forward", fails_from_states(LlamaForCausalLM.forward))
+    with pytest.raises(InputError, match="LlamaForCausalLM must pass states from layer to layer as they are"):
+        target.exit_after(2)
+
+
+def fails_from_states(forward):
+    def given(self, *arguments, inputs_embeds=None, **options):
+        if inputs_embeds is not None:
+            raise RuntimeError("shape '[1, 3, 2, 4]' is invalid")
+        return forward(self, *arguments, **options)
+
+    return given
+
+
+def test_claims_put_the_shared_exit_to_the_test(tiny):
+    loaded = Loaded(model=tiny, tokenizer=tiny_model()[1], name="tiny", is_real=False)
+    bench = open_workbench(Settings(loaded=loaded), draft_layers=2)
+    assert [proposer.name for proposer in bench.proposers()] == ["early exit", "ngram", "layer skip"]
+    assert [proposer.name for proposer in open_workbench(Settings(loaded=loaded), draft_layers=4).proposers()] == [
+        "early exit",
+        "ngram",
+    ]
+
+
+def test_the_claim_is_left_out_for_a_target_that_cannot_share():
+    granite = GraniteForCausalLM(GraniteConfig(**SMALL | {"vocab_size": 257}, embedding_multiplier=12.0)).eval()
+    loaded = Loaded(model=granite, tokenizer=tiny_model()[1], name="granite", is_real=False)
+    with pytest.raises(LeftOutError, match="GraniteForCausalLM must pass states"):
+        SharedExit().run(Settings(loaded=loaded))
+    assert len(open_workbench(Settings(loaded=loaded)).proposers()) == 2
 
 
 def test_a_target_without_layers_is_refused():

@@ -19,7 +19,7 @@ from validation.claims.lossless_model import LosslessModel
 from validation.claims.lossless_rules import LosslessRules
 from validation.claims.lossless_table import LosslessTable
 from validation.claims.pass_seconds import PassSeconds
-from validation.claims.protocol import Claim, ClaimResult, Control, Settings, summary
+from validation.claims.protocol import Claim, ClaimResult, Control, LeftOutError, Settings, summary
 from validation.claims.quantised import Quantised
 from validation.claims.round_seconds import RoundSeconds
 from validation.claims.shared_exit import SharedExit
@@ -72,6 +72,7 @@ __all__ = [
     "GreedyEquality",
     "IidFormula",
     "KlOrTv",
+    "LeftOutError",
     "LosslessModel",
     "LosslessRules",
     "LosslessTable",

@@ -12,7 +12,7 @@ from specsim import checks
 from validation.claims.fitting import fit, timed
 from validation.claims.pass_seconds import prefilled, reader
 from validation.claims.prediction import Row, control, predicted
-from validation.claims.protocol import ClaimResult, Settings
+from validation.claims.protocol import ClaimResult, LeftOutError, Settings
 
 REPEATS = 9
 FITTED_SHARES = (0.1, 0.5, 1.0)
@@ -20,7 +20,7 @@ HELD_OUT_SHARES = (0.2, 0.3, 0.4, 0.7)
 """Of the target's layers; layers that were fitted at are left out."""
 FITTED_CONTEXTS = {"cpu": (32, 384), "cuda": (128, 4096)}
 HELD_OUT_CONTEXTS = {"cpu": (128, 256), "cuda": (512, 2048)}
-KINDS = ("early exit", "layer skip")
+KINDS = ("early exit", "draft verify")
 
 
 class Step(NamedTuple):
@@ -83,7 +83,7 @@ def depths(total: int) -> tuple[list[int], list[int]]:
 
     Raises
     ------
-    InputError
+    LeftOutError
         Too few layers to hold any out.
 
     Examples
@@ -93,7 +93,8 @@ def depths(total: int) -> tuple[list[int], list[int]]:
     >>> depths(4)
     ([1, 2, 4], [3])
     """
-    checks.integer("layers of the target", total, low=4)
+    if total < 4:
+        raise LeftOutError(f"layers of the target must be at least 4, got {total}")
     fitted = {max(1, round(share * total)) for share in FITTED_SHARES}
     held_out = {max(2, round(share * total)) for share in HELD_OUT_SHARES}  # the first and the last are never skipped
     return sorted(fitted), sorted(held_out - fitted)

@@ -73,18 +73,19 @@ class LosslessModel:
     sampling : Sampling
         Law of the texts; temperature 1 by default.
     draft_layers : int | None
-        Layers of the early-exit drafter; nine in ten of the model's by default [1].
+        Layers of the early exit, in its own cache and in the target's; nine in ten of the model's by default [1].
     verifier : Verifier | None
         Rule under test; None for the decoder's default.
 
     Notes
     -----
-    Texts come from a drafter that samples (first layers of the target) and from one that copies (n-gram), in turn;
-    all are kept however they finish, and the last is cut by index. Each is then scored by one pass with speculation
-    off, and u = F(x-) + v p(x) taken in three orders: token id, p descending, q/p. Anderson-Darling and chi-square
-    of each, Holm-corrected. Controls draw other tokens after the very same histories: from the draft's law (a
-    decoder that accepts everything) and from the target at half the temperature. What a milder fault would need is
-    in `figures`: the one-token total variation of "residual is p", next to the smallest one that is sure to be seen.
+    Texts come from a drafter that samples (first layers of the target), from one that copies (n-gram), and from the
+    first in the target's own cache, in turn; all are kept however they finish, and the last is cut by index. Each is
+    then scored by one pass with speculation off, and u = F(x-) + v p(x) taken in three orders: token id, p
+    descending, q/p. Anderson-Darling and chi-square of each, Holm-corrected. Controls draw other tokens after the
+    very same histories: from the draft's law (a decoder that accepts everything) and from the target at half the
+    temperature. What a milder fault would need is in `figures`: the one-token total variation of "residual is p",
+    next to the smallest one that is sure to be seen.
     """
 
     tokens: int = 300

@@ -12,12 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from specsim import checks
+from specsim.errors import InputError
 from specsim.stats import TestResult
 
 if TYPE_CHECKING:  # so that claims can be listed without torch
     from validation.decoder.load import Loaded
 
 PASSED, FAILED, INCONCLUSIVE = "passed", "failed", "inconclusive"
+
+
+class LeftOutError(InputError):
+    """A claim that cannot be put to this target, whatever it is told; others can."""
 
 
 def _silent(fraction: float) -> None:

@@ -11,12 +11,13 @@ import numpy as np
 
 from specsim.checks import FloatArray
 from specsim.cost import remaining_seconds
+from specsim.errors import InputError
 from specsim.roofline import Count, Seconds
 from validation.claims.draft_step import contexts, depths
 from validation.claims.fitting import Fit, fit, timed
 from validation.claims.pass_seconds import prefilled, reader
 from validation.claims.prediction import Row, control, predicted
-from validation.claims.protocol import ClaimResult, Settings
+from validation.claims.protocol import ClaimResult, LeftOutError, Settings
 
 if TYPE_CHECKING:  # so that claims can be listed without torch
     from validation.decoder.model import CachedModel
@@ -61,6 +62,7 @@ class SharedExit:
         from validation.claims.speculation import open_target, planted
 
         loaded = open_target(settings, is_timed=True)
+        _must_share(loaded.model)
         config = loaded.model.config.get_text_config(decoder=True)
         total = int(config.num_hidden_layers)
         fitted_layers, exits = depths(total)
@@ -131,6 +133,15 @@ class Law:
         return float(self.rest[TOKENS.index(tokens)] + layers)
 
 
+def _must_share(hf_model: Any) -> None:
+    from validation.decoder.model import CachedModel
+
+    try:
+        CachedModel(hf_model).exit_after(1)
+    except InputError as error:
+        raise LeftOutError(str(error)) from error
+
+
 def _features(passes: Sequence[Pass]) -> FloatArray:
     """Columns as of `Law`: what is no layer by tokens, layers by tokens, and tokens cached in all layers."""
     which = np.array([[each.tokens == tokens for tokens in TOKENS] for each in passes], dtype=np.float64)
@@ -148,14 +159,16 @@ def _timed(
 
     actions: dict[Pass | Verifying, Callable[[], object]] = {}
     prepared: dict[Pass | Verifying, Callable[[], object]] = {}
+    filled = partial(prefilled, batch=1, seed=settings.seed)
+    shallow = {key: filled(early_exit(hf_model, layers=key[0]), context=key[1]) for key in _places(passes)}
+    whole = {key: filled(hf_model, context=key[1]) for key in _places(verifying)}  # an exit each
     for each in passes:
-        shallow = early_exit(hf_model, layers=each.layers)
-        model, text = prefilled(shallow, batch=1, context=each.context, seed=settings.seed)
+        model, text = shallow[each.layers, each.context]
         actions[each] = reader(model, text[: each.tokens], batch=1, context=each.context)
-    for each in verifying:
-        model, text = prefilled(hf_model, batch=1, context=each.context, seed=settings.seed)
-        prepared[each] = _drafting(model, text[: each.gamma], each)
-        actions[each] = partial(model.read, [text[: each.gamma + 1]])
+    for asked in verifying:
+        model, text = whole[asked.layers, asked.context]
+        prepared[asked] = _drafting(model, text[: asked.gamma], asked)
+        actions[asked] = partial(model.read, [text[: asked.gamma + 1]])
     return timed(
         actions,
         known=passes,
@@ -164,6 +177,11 @@ def _timed(
         progress=settings.progress,
         prepared=prepared,
     )
+
+
+def _places(asked: Sequence[Pass | Verifying]) -> list[tuple[int, int]]:
+    """Layers and contexts that occur."""
+    return sorted({(each.layers, each.context) for each in asked})
 
 
 def _drafting(model: CachedModel, tokens: Sequence[int], asked: Verifying) -> Callable[[], object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor
@@ -82,7 +83,7 @@ class CachedModel(LanguageModel):
         if unfit:
             raise InputError(f"model must have attention layers only, got {', '.join(unfit)}")
         limit = context_limit if context_limit is not None else getattr(config, "max_position_embeddings", None)
-        self._given, self._packs = hf_model.eval(), pack
+        self._given, self._packs = ref(hf_model.eval()), pack  # which need not outlive its packed copy
         self._model = packed(hf_model) if pack else hf_model
         self.device, self._dtype = hf_model.device, hf_model.dtype
         self._fills = self._model is not hf_model and not compiled and not is_quantised(hf_model)
@@ -98,6 +99,11 @@ class CachedModel(LanguageModel):
         self.begin(1)
 
     @property
+    def cache(self) -> RaggedCache:
+        """What its layers have cached; an exit's tokens, too."""
+        return self._cache
+
+    @property
     def lengths(self) -> Sequence[int]:
         """Tokens of each row now [token]."""
         if self._exit is None:
@@ -109,7 +115,7 @@ class CachedModel(LanguageModel):
         whole = self._compiled is not None
         self._cache = RaggedCache(layers=self._layers, rows=rows, whole=whole, device=self.device)
         if self._exit is not None:
-            self._exit.begin(self._cache)
+            self._exit.begin()
 
     def cut(self, lengths: Sequence[int]) -> None:
         """See `LanguageModel.cut`."""
@@ -118,6 +124,7 @@ class CachedModel(LanguageModel):
 
     def compact(self, kept: Sequence[Sequence[int]]) -> None:
         """See `LanguageModel.compact`."""
+        self._forget_ahead()
         self._cache.compact(kept)
 
     def select(self, rows: Sequence[int]) -> None:
@@ -125,7 +132,7 @@ class CachedModel(LanguageModel):
         self._forget_ahead()
         self._cache.select(rows)
         if self._exit is not None:
-            self._exit.begin(self._cache)
+            self._exit.begin()
 
     def exit_after(self, layers: int) -> SharedExit:
         """The first `layers` of this model's layers, drafting into its cache; the same one until others are asked for.
@@ -133,13 +140,14 @@ class CachedModel(LanguageModel):
         Raises
         ------
         InputError
-            See `SharedExit`.
+            See `SharedExit`; or the model was dropped after it had been packed.
         """
         if self._exit is None or self._exit.layers != layers:
+            given = self._given()
+            if given is None:
+                raise InputError("model must still be held to be cut at an exit, only its packed copy is")
             self._forget_ahead()
-            made = SharedExit(self, self._given, layers=layers, pack=self._packs)
-            made.begin(self._cache)
-            self._exit = made
+            self._exit = SharedExit(self, given, layers=layers, pack=self._packs)
         return self._exit
 
     def read(

@@ -46,8 +46,8 @@ class Mkl:
     Notes
     -----
     It needs the size of the weight twice, where n < m once: one row is then multiplied by the weight itself, a fifth
-    faster than from its columns. MKL packs for a number of rows and multiplies any other by the same copy, right but
-    slower the further it is off.
+    faster than from its columns, so it must not change. MKL packs for a number of rows and multiplies any other by the
+    same copy, right but slower the further it is off.
     """
 
     _TOKENS = 32

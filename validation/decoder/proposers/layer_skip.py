@@ -48,6 +48,7 @@ class LayerSkipProposer(StepProposer):
 
     def _reconcile(self, texts: Sequence[Text], wanted: Sequence[int]) -> list[list[int]]:
         """The target has read all but the last tokens."""
+        self._exit.forget()
         return [text.tokens[-1:] if gamma > 0 else [] for text, gamma in zip(texts, wanted, strict=True)]
 
     def _read(self, tokens: Sequence[Sequence[int]]) -> Sequence[Logits]:
@@ -56,4 +57,6 @@ class LayerSkipProposer(StepProposer):
 
 def build(loaded: Loaded, *, layers: int | None = None, argmax: bool = False) -> LayerSkipProposer:
     """An exit after `layers` layers of the target, by default as many as of an early exit, and not all."""
-    return LayerSkipProposer(layers=exit_layers(loaded, layers), argmax=argmax)
+    total = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
+    usual = max(1, min(exit_layers(loaded, None), total - 1))
+    return LayerSkipProposer(layers=usual if layers is None else layers, argmax=argmax)
