@@ -32,6 +32,7 @@ from validation.claims import (
     Crossover,
     DraftStep,
     IidFormula,
+    LeftOutError,
     PassSeconds,
     RoundSeconds,
     Settings,
@@ -494,6 +495,17 @@ def test_readers_leave_the_cache_as_they_find_it(tiny: Loaded) -> None:
     act()
     act()
     assert list(model.lengths) == [7, 7, 7]
+
+
+def test_verifying_is_timed_within_a_short_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, tokenizer = tiny_model(layers=4)
+    model.config.max_position_embeddings = 80
+    short = Settings(seed=1, loaded=Loaded(model=model, tokenizer=tokenizer, name="tiny", is_real=False))
+    _clock(_partly, monkeypatch)
+    assert SharedExit().run(short).n > 0
+    model.config.max_position_embeddings = 69
+    with pytest.raises(LeftOutError, match="context of the target must be at least 64, got 63"):
+        SharedExit().run(short)
 
 
 @pytest.mark.parametrize("total", [1, 2, 3])

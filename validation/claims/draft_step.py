@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from specsim import checks
 from validation.claims.fitting import fit, timed
 from validation.claims.pass_seconds import prefilled, reader
 from validation.claims.prediction import Row, control, predicted
@@ -105,7 +104,7 @@ def contexts(device: str, *, limit: int) -> tuple[list[int], list[int]]:
 
     Raises
     ------
-    InputError
+    LeftOutError
         A context in which they cannot be told apart.
 
     Examples
@@ -114,7 +113,8 @@ def contexts(device: str, *, limit: int) -> tuple[list[int], list[int]]:
     (([128, 4096], [512, 2048]), ([63, 2047], [255, 1023]))
     """
     wanted = FITTED_CONTEXTS[device], HELD_OUT_CONTEXTS[device]
-    checks.integer("context of the target", limit, low=64)
+    if limit < 64:
+        raise LeftOutError(f"context of the target must be at least 64, got {limit}")
     scale = min(1.0, (limit - 1) / max(map(max, wanted)))
     fitted, held_out = ([int(scale * context) for context in each] for each in wanted)
     return fitted, held_out

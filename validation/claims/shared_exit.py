@@ -66,7 +66,8 @@ class SharedExit:
         config = loaded.model.config.get_text_config(decoder=True)
         total = int(config.num_hidden_layers)
         fitted_layers, exits = depths(total)
-        known, others = contexts(loaded.model.device.type, limit=int(config.max_position_embeddings))
+        limit = int(config.max_position_embeddings) - TOKENS[-1] + 1  # `contexts` leaves room for one token
+        known, others = contexts(loaded.model.device.type, limit=limit)
         passes = [Pass(layers, tokens, c) for layers in fitted_layers for tokens in TOKENS for c in known]
         held_out = [Verifying(layers, gamma, c) for layers in exits for gamma in GAMMAS for c in others]
         seconds, drift = _timed(loaded.model, passes, held_out, settings)
