@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from validation.claims.fitting import fit, timed
+from validation.claims.fitting import fit, timed, timed_rows
 from validation.claims.pass_seconds import prefilled, reader
-from validation.claims.prediction import Row, control, predicted
+from validation.claims.prediction import control, predicted
 from validation.claims.protocol import ClaimResult, LeftOutError, Settings
 
 REPEATS = 9
@@ -61,7 +61,7 @@ class DraftStep:
         seen, measured = ({step: seconds[step] for step in steps} for steps in (fitted, held_out))
         found = fit(_features(fitted), np.array(list(seen.values())))
         foretold = dict(zip(measured, (_features(list(measured)) @ found.coefficients).tolist(), strict=True))
-        rows = list(_rows(foretold, measured, lambda value: found.interval(value, also=drift), _repeats(settings)))
+        rows = timed_rows("step_seconds", foretold, measured, found=found, drift=drift, repeats=_repeats(settings))
         whole = float(np.mean([seconds for step, seconds in seen.items() if step.layers == total]))
         fixed, layer, cached = found.coefficients.tolist()
         return predicted(
@@ -148,22 +148,3 @@ def _drafter(hf_model: Any, step: Step) -> Any:
 
 def _repeats(settings: Settings) -> int:
     return settings.scaled(REPEATS, least=3)
-
-
-def _rows(
-    foretold: Mapping[Step, float],
-    measured: Mapping[Step, float],
-    interval: Callable[[float], tuple[float, float]],
-    repeats: int,
-) -> Iterator[Row]:
-    for step, seconds in measured.items():
-        low, high = interval(foretold[step])
-        yield Row(
-            setting=step._asdict(),
-            quantity="step_seconds",
-            predicted=foretold[step],
-            low=low,
-            high=high,
-            measured=seconds,
-            n=repeats,
-        )

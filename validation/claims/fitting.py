@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy import optimize, stats
@@ -14,9 +14,18 @@ from scipy import optimize, stats
 from specsim import checks
 from specsim.checks import FloatArray
 from specsim.errors import InputError
-from validation.claims.prediction import STATED
+from validation.claims.prediction import STATED, Row
 
 Key = TypeVar("Key")
+
+
+class Setting(Protocol):
+    """What was timed: a named tuple."""
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+Timed = TypeVar("Timed", bound=Setting)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -119,6 +128,33 @@ def timed(
     medians = {key: float(np.median(seconds)) for key, seconds in samples.items()}
     levels = np.log([samples[key] for key in known]) - np.log([[medians[key]] for key in known])
     return medians, float(np.var(np.median(levels, axis=0)))
+
+
+def timed_rows(
+    quantity: str,
+    foretold: Mapping[Timed, float],
+    measured: Mapping[Timed, float],
+    *,
+    found: Fit,
+    drift: float,
+    repeats: int,
+) -> list[Row]:
+    """Rows of held-out actions: seconds that a fit foretold, within its spread and the machine's wandering."""
+    rows = []
+    for setting, seconds in measured.items():
+        low, high = found.interval(foretold[setting], also=drift)
+        rows.append(
+            Row(
+                setting=setting._asdict(),
+                quantity=quantity,
+                predicted=foretold[setting],
+                low=low,
+                high=high,
+                measured=seconds,
+                n=repeats,
+            )
+        )
+    return rows
 
 
 WARM_UP = 1

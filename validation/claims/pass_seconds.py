@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -14,7 +14,7 @@ from specsim import checks
 from specsim.checks import FloatArray, IntArray
 from specsim.errors import InputError
 from specsim.roofline import Count, Seconds, soft_maximum
-from validation.claims.fitting import Fit, fit, timed
+from validation.claims.fitting import Fit, fit, timed, timed_rows
 from validation.claims.prediction import Row, control, predicted
 from validation.claims.protocol import ClaimResult, Settings
 
@@ -147,7 +147,8 @@ class PassSeconds:
         tokens, batch, context = (np.array(axis) for axis in zip(*seen, strict=True))
         law, found = fit_passes(tokens, batch, context, np.array(list(seen.values())))
         largest = max(seen, key=lambda case: case.tokens * case.batch)
-        rows = list(_rows(law, found, measured, drift=drift, repeats=_repeats(settings)))
+        foretold = {case: float(law.pass_seconds(**case._asdict())) for case in measured}
+        rows = timed_rows("pass_seconds", foretold, measured, found=found, drift=drift, repeats=_repeats(settings))
 
         def proportional(row: Row) -> float:
             share: float = row.setting["tokens"] * row.setting["batch"] / (largest.tokens * largest.batch)
@@ -214,18 +215,3 @@ def _timed(
 
 def _repeats(settings: Settings) -> int:
     return settings.scaled(REPEATS, least=3)
-
-
-def _rows(law: PassLaw, found: Fit, measured: dict[Case, float], *, drift: float, repeats: int) -> Iterator[Row]:
-    for case, seconds in measured.items():
-        value = float(law.pass_seconds(**case._asdict()))
-        low, high = found.interval(value, also=drift)
-        yield Row(
-            setting=case._asdict(),
-            quantity="pass_seconds",
-            predicted=value,
-            low=low,
-            high=high,
-            measured=seconds,
-            n=repeats,
-        )

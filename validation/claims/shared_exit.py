@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -14,7 +14,7 @@ from specsim.cost import remaining_seconds
 from specsim.errors import InputError
 from specsim.roofline import Count, Seconds
 from validation.claims.draft_step import contexts, depths
-from validation.claims.fitting import Fit, fit, timed
+from validation.claims.fitting import Fit, fit, timed, timed_rows
 from validation.claims.pass_seconds import prefilled, reader
 from validation.claims.prediction import Row, control, predicted
 from validation.claims.protocol import ClaimResult, LeftOutError, Settings
@@ -73,7 +73,12 @@ class SharedExit:
         seconds, drift = _timed(loaded.model, passes, held_out, settings)
         found = fit(_features(passes), np.array([seconds[each] for each in passes]))
         law = Law.of(found, total=total)
-        rows = list(_rows(law, found, {each: seconds[each] for each in held_out}, drift=drift, n=_repeats(settings)))
+        foretold, measured = (
+            {each: law.verify_seconds(each) for each in held_out},
+            {each: seconds[each] for each in held_out},
+        )
+        rows = timed_rows("verify_seconds", foretold, measured, found=found, drift=drift, repeats=_repeats(settings))
+        over_a_pass = float(np.median([taken / law.whole_seconds(each) for each, taken in measured.items()]))
 
         def without_the_last(row: Row) -> float:
             first = row.setting["layers"] * law.layer_seconds(1, context=row.setting["context"])
@@ -85,7 +90,7 @@ class SharedExit:
             model=loaded.name,
             settings=settings,
             controls=[control("nothing reads the last draft", planted(rows, without_the_last), level=settings.level)],
-            figures={"spread": found.spread, "over_a_pass": _over_a_pass(law, rows)},
+            figures={"spread": found.spread, "over_a_pass": over_a_pass},
             also=[each._asdict() | {"quantity": "pass_seconds", "fitted_to": seconds[each]} for each in passes],
         )
 
@@ -129,7 +134,14 @@ class Law:
 
     def verify_seconds(self, asked: Verifying) -> float:
         """Of verifying; what is no layer is done once, with all tokens [s]."""
-        tokens, share = asked.gamma + 1, 1 - asked.layers / self.total
+        return self._verifying(asked, share=1 - asked.layers / self.total)
+
+    def whole_seconds(self, asked: Verifying) -> float:
+        """Of the same without an exit: all tokens go through all layers [s]."""
+        return self._verifying(asked, share=1.0)
+
+    def _verifying(self, asked: Verifying, *, share: float) -> float:
+        tokens = asked.gamma + 1
         layers = remaining_seconds(self, tokens, share=share, context=asked.context)
         return float(self.rest[TOKENS.index(tokens)] + layers)
 
@@ -198,34 +210,3 @@ def _drafting(model: CachedModel, tokens: Sequence[int], asked: Verifying) -> Ca
 
 def _repeats(settings: Settings) -> int:
     return settings.scaled(REPEATS, least=3)
-
-
-def _rows(law: Law, found: Fit, measured: Mapping[Verifying, float], *, drift: float, n: int) -> Iterator[Row]:
-    for asked, seconds in measured.items():
-        value = law.verify_seconds(asked)
-        low, high = found.interval(value, also=drift)
-        yield Row(
-            setting=asked._asdict(),
-            quantity="verify_seconds",
-            predicted=value,
-            low=low,
-            high=high,
-            measured=seconds,
-            n=n,
-        )
-
-
-def _over_a_pass(law: Law, rows: Sequence[Row]) -> float:
-    """Median of measured seconds over those of a pass that goes through all layers with all tokens [1]."""
-    return float(
-        np.median(
-            [
-                row.measured
-                / (
-                    law.rest[TOKENS.index(row.setting["gamma"] + 1)]
-                    + law.pass_seconds(tokens=row.setting["gamma"] + 1, context=row.setting["context"])
-                )
-                for row in rows
-            ]
-        )
-    )

@@ -48,6 +48,8 @@ class CachedModel(LanguageModel):
     ----------
     device
         Where the weights are.
+    cache
+        What its layers have read; those before an exit may have read more.
 
     Raises
     ------
@@ -99,38 +101,33 @@ class CachedModel(LanguageModel):
         self.begin(1)
 
     @property
-    def cache(self) -> RaggedCache:
-        """What its layers have cached; an exit's tokens, too."""
-        return self._cache
-
-    @property
     def lengths(self) -> Sequence[int]:
         """Tokens of each row now [token]."""
         if self._exit is None:
-            return self._cache.lengths
-        return [length - ahead for length, ahead in zip(self._cache.lengths, self._exit.ahead, strict=True)]
+            return self.cache.lengths
+        return [length - ahead for length, ahead in zip(self.cache.lengths, self._exit.ahead, strict=True)]
 
     def begin(self, rows: int) -> None:
         """See `LanguageModel.begin`."""
         whole = self._compiled is not None
-        self._cache = RaggedCache(layers=self._layers, rows=rows, whole=whole, device=self.device)
+        self.cache = RaggedCache(layers=self._layers, rows=rows, whole=whole, device=self.device)
         if self._exit is not None:
             self._exit.begin()
 
     def cut(self, lengths: Sequence[int]) -> None:
         """See `LanguageModel.cut`."""
         self._forget_ahead()
-        self._cache.cut(lengths)
+        self.cache.cut(lengths)
 
     def compact(self, kept: Sequence[Sequence[int]]) -> None:
         """See `LanguageModel.compact`."""
         self._forget_ahead()
-        self._cache.compact(kept)
+        self.cache.compact(kept)
 
     def select(self, rows: Sequence[int]) -> None:
         """See `LanguageModel.select`."""
         self._forget_ahead()
-        self._cache.select(rows)
+        self.cache.select(rows)
         if self._exit is not None:
             self._exit.begin()
 
@@ -189,10 +186,10 @@ class CachedModel(LanguageModel):
             head["logits_to_keep"] = 0 if wanted is None else torch.tensor(wanted, device=self.device)
         with torch.inference_mode(), enough_memory(self._pass(span), lower=_SIZES):
             runs = self._compiled_form(span) if model is self._model else model
-            self._cache.extend(counts, span=span)
+            self.cache.extend(counts, span=span)
             output = runs(
                 **self._inputs(tokens, states, span),
-                cache=self._cache,
+                cache=self.cache,
                 use_cache=True,
                 output_hidden_states=bool(layers),
                 **head,
@@ -221,15 +218,15 @@ class CachedModel(LanguageModel):
 
     def _compiled_form(self, span: int) -> Any:
         """The model, or its compiled form for a pass over few tokens; the first pass makes the cache, as it is."""
-        if self._compiled is None or span > _FEW or not any(self._cache.lengths):
+        if self._compiled is None or span > _FEW or not any(self.cache.lengths):
             return self._model
         self.passes_compiled += 1
         return self._compiled
 
     def _seen(self, span: int, trees: Sequence[Topology | None] | None) -> dict[str, Any]:
         """Positions and masks."""
-        starts = self._cache.begun
-        found = layout(starts, span=span, trees=trees, width=self._cache.width, device=self.device)
+        starts = self.cache.begun
+        found = layout(starts, span=span, trees=trees, width=self.cache.width, device=self.device)
         positions = found.positions.clamp_(max=self.context_limit - 1)  # of tokens that only fill up a row
         full = additive(found.visible, dtype=self._dtype)
         if self._window is None:
@@ -242,7 +239,7 @@ class CachedModel(LanguageModel):
         for row, count in enumerate(counts):
             tree = trees[row] if trees else None
             checks.integer(
-                "context", self._cache.lengths[row] + (1 + tree.depth if tree else count), high=self.context_limit
+                "context", self.cache.lengths[row] + (1 + tree.depth if tree else count), high=self.context_limit
             )
 
 

@@ -41,7 +41,7 @@ class OneDnn:
 
 
 class Mkl:
-    """For float32 on Intel's processors: for one row the longer side side by side, the layout of MKL for more.
+    """For float32 on Intel's processors: its longer side contiguous for one row, the layout of MKL for more.
 
     Notes
     -----

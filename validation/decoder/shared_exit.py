@@ -13,6 +13,7 @@ from specsim.errors import InputError
 from validation.decoder.language_model import Logits
 from validation.decoder.layers import early_exit, skip_layers
 from validation.decoder.packed import packed
+from validation.decoder.text import common_prefix
 
 if TYPE_CHECKING:
     from validation.decoder.model import CachedModel
@@ -113,7 +114,7 @@ class SharedExit:
     def states(self, tokens: Sequence[Sequence[int]]) -> list[Tensor]:
         """States (n_b, d) of tokens behind the exit; of those that were not read ahead they are computed now."""
         own = self._target.lengths
-        known = [_common(ahead, row) for ahead, row in zip(self._tokens, tokens, strict=True)]
+        known = [common_prefix(ahead, row) for ahead, row in zip(self._tokens, tokens, strict=True)]
         self._tokens = [ahead[:count] for ahead, count in zip(self._tokens, known, strict=True)]
         self._states = [states[:count] for states, count in zip(self._states, known, strict=True)]
         self._target.cache.cut([length + count for length, count in zip(own, known, strict=True)])
@@ -155,9 +156,3 @@ class _KeepsInput(nn.Module):
         """The norm's own."""
         self.states = hidden_states
         return self.norm(hidden_states)
-
-
-def _common(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many first tokens are the same."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(left), len(right)))

@@ -17,6 +17,7 @@ from validation.decoder.language_model import Logits
 
 Detokenize = Callable[[Sequence[int]], str]
 SEEDS = 2**63
+_LAST = 64  # tokens; more than one round commits
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,3 +182,11 @@ class Text:
 
 def _noise(seed: int | Generator) -> CoupledNoise:
     return CoupledNoise(seed=int(seed.integers(SEEDS)) if isinstance(seed, Generator) else seed)
+
+
+def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+    """How many first tokens agree; the two differ near the end or not at all, so the rest is compared at once."""
+    size = min(len(left), len(right))
+    start = max(0, size - _LAST)
+    start = start if left[:start] == right[:start] else 0
+    return next((place for place in range(start, size) if left[place] != right[place]), size)

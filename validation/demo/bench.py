@@ -11,11 +11,10 @@ import torch
 
 from specsim.distributions import Sampling
 from specsim.records import RoundRecord
-from validation.decoder.layers import early_exit
 from validation.decoder.load import Loaded, load
 from validation.decoder.loop import Decoding, decode
 from validation.decoder.model import CachedModel
-from validation.decoder.proposers import ModelProposer, NgramProposer, Proposer
+from validation.decoder.proposers import PROPOSERS, ModelProposer, NgramProposer, Proposer
 from validation.decoder.proposers.head import HeadProposer
 from validation.demo.prompts import Prompt, prompts
 from validation.demo.settings import DemoSettings
@@ -23,8 +22,6 @@ from validation.heads.files import load_head
 from validation.heads.shipped import shipped_head
 
 LOOKUP, HEAD, EARLY_EXIT, COPY = "ngram", "eagle", "early exit", "bfloat16 copy"
-EARLY_EXIT_SHARE = 0.8
-"""Share of the target's layers that the early exit runs: 24 of SmolLM2-135M's 30."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,8 +98,7 @@ def _from_features(loaded: Loaded) -> Proposer:
     own = shipped_head(loaded.model)
     if own is not None:
         return HeadProposer(load_head(own, loaded.model))
-    shallow = early_exit(loaded.model, layers=early_exit_layers(loaded))
-    return ModelProposer(CachedModel(shallow, pack=True), name=EARLY_EXIT)
+    return PROPOSERS["early_exit"](loaded)
 
 
 def _independent(loaded: Loaded, settings: DemoSettings) -> ModelProposer:
@@ -114,11 +110,6 @@ def _independent(loaded: Loaded, settings: DemoSettings) -> ModelProposer:
         return ModelProposer(CachedModel(copy.deepcopy(loaded.model).to(torch.bfloat16), pack=True), name=COPY)
     drafter = load(settings.drafter, dtype=settings.dtype, device=settings.device)
     return ModelProposer(CachedModel(drafter.model, pack=True), name=f"drafter {Path(drafter.name).name}")
-
-
-def early_exit_layers(loaded: Loaded) -> int:
-    """How many of the target's layers the early exit runs [1]."""
-    return max(1, round(EARLY_EXIT_SHARE * loaded.model.config.get_text_config(decoder=True).num_hidden_layers))
 
 
 def decode_interleaved(

@@ -13,7 +13,8 @@ from specsim.memory import memory
 from specsim.roofline import Efficiency, Roofline
 from specsim.scenario import Scenario
 from specsim.speedup import best_gamma, crossover_batch, speedup, tokens_per_second
-from validation.demo.bench import EARLY_EXIT, EARLY_EXIT_SHARE, HEAD, LOOKUP
+from validation.decoder.proposers.early_exit import SHARE
+from validation.demo.bench import EARLY_EXIT, HEAD, LOOKUP
 
 GPUS = ("H100-SXM", "H200-SXM")
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -84,7 +85,7 @@ def _drafter(proposer: str, calibration: Calibration, target: Roofline) -> Draft
     if proposer == HEAD:
         return PlacedDrafter(method=Eagle1(), target=target.model, cost_of=lambda shape: replace(target, model=shape))
     if proposer == EARLY_EXIT:
-        shallow = target.model.first_layers(round(EARLY_EXIT_SHARE * target.model.layers))
+        shallow = target.model.first_layers(round(SHARE * target.model.layers))
         return ModelDrafter(name=proposer, passes=replace(target, model=shallow))
     return None
 

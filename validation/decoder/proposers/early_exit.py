@@ -11,13 +11,13 @@ SHARE = 0.8
 """Of the target's layers, where nobody says how many."""
 
 
-def exit_layers(loaded: Loaded, layers: int | None) -> int:
-    """How many layers run, where nobody says how many [1]."""
-    total = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
-    return max(1, round(SHARE * total)) if layers is None else layers
+def exit_layers(total: int) -> int:
+    """How many of a target's layers run where nobody says how many [1]."""
+    return max(1, round(SHARE * total))
 
 
 def build(loaded: Loaded, *, layers: int | None = None, argmax: bool = False) -> ModelProposer:
     """The first `layers` of the target, its final norm and its head, token by token, with a cache of their own."""
-    model = early_exit(loaded.model, layers=exit_layers(loaded, layers))
+    total = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
+    model = early_exit(loaded.model, layers=exit_layers(total) if layers is None else layers)
     return ModelProposer(CachedModel(model, pack=True), name="early exit", argmax=argmax)

@@ -58,5 +58,5 @@ class LayerSkipProposer(StepProposer):
 def build(loaded: Loaded, *, layers: int | None = None, argmax: bool = False) -> LayerSkipProposer:
     """An exit after `layers` layers of the target, by default as many as of an early exit, and not all."""
     total = loaded.model.config.get_text_config(decoder=True).num_hidden_layers
-    usual = max(1, min(exit_layers(loaded, None), total - 1))
+    usual = max(1, min(exit_layers(total), total - 1))
     return LayerSkipProposer(layers=usual if layers is None else layers, argmax=argmax)

@@ -12,12 +12,10 @@ from specsim.checks import FloatArray
 from specsim.distributions import sample
 from validation.decoder.language_model import LanguageModel, Logits, check_logits
 from validation.decoder.proposers.protocol import Draft, Proposer
-from validation.decoder.text import Text
+from validation.decoder.text import Text, common_prefix
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-LAST = 64  # tokens; more than one round commits
 
 
 class StepProposer(Proposer):
@@ -137,7 +135,7 @@ class ModelProposer(StepProposer):
         """Cut caches back to what they have in common with the texts; the tokens they lack, at least the last one."""
         pending: list[list[int]] = []
         for cached, text, gamma in zip(self._cached, texts, wanted, strict=True):
-            common = min(_common_prefix(cached, text.tokens), len(text.tokens) - 1)
+            common = min(common_prefix(cached, text.tokens), len(text.tokens) - 1)
             del cached[common:]
             pending.append(text.tokens[common:] if gamma > 0 else [])
         self._model.cut([len(cached) for cached in self._cached])
@@ -147,11 +145,3 @@ class ModelProposer(StepProposer):
         for cached, new in zip(self._cached, tokens, strict=True):
             cached.extend(new)
         return self._model.read(tokens, keep=1).logits
-
-
-def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many first tokens agree; the two differ near the end or not at all, so the rest is compared at once."""
-    size = min(len(left), len(right))
-    start = max(0, size - LAST)
-    start = start if left[:start] == right[:start] else 0
-    return next((place for place in range(start, size) if left[place] != right[place]), size)
