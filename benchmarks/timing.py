@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 from specsim.cli.output import emit, envelope, json_option, table
+from specsim.errors import InputError
 from specsim.units import human, significant
 
 LEVEL = 0.95
@@ -87,9 +89,17 @@ def median_interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--repeats` and `--json`."""
+    """Add `--repeats` and `--json`; what the command refuses becomes one line and exit code 2."""
+
+    @wraps(command)
+    def refusing(*arguments: Any, **named: Any) -> Any:
+        try:
+            return command(*arguments, **named)
+        except InputError as error:
+            raise click.UsageError(str(error)) from error
+
     repeats = click.IntRange(min=LEAST_REPEATS)
-    return click.option("--repeats", type=repeats, default=7, show_default=True)(json_option(command))
+    return click.option("--repeats", type=repeats, default=7, show_default=True)(json_option(refusing))
 
 
 def report(

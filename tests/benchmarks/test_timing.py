@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from importlib import import_module
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from benchmarks import timing
+from specsim.errors import InputError
 from specsim.stats.chi_square import goodness_of_fit
 
 
@@ -18,6 +20,17 @@ def test_every_benchmark_has_help(name: str) -> None:
     ran = CliRunner().invoke(import_module(f"benchmarks.{name}").main, ["--help"])
     assert ran.exit_code == 0
     assert "--repeats" in ran.output
+
+
+def test_what_a_benchmark_refuses_is_one_line() -> None:
+    @click.command()
+    @timing.options
+    def main(repeats: int, as_json: bool) -> None:
+        raise InputError(f"model must be there, found nothing in {repeats} tries")
+
+    ran = CliRunner().invoke(main, ["--repeats", "6"])
+    assert ran.exit_code == 2
+    assert ran.output.splitlines()[-1] == "Error: model must be there, found nothing in 6 tries"
 
 
 def test_speed_of_a_head_is_that_of_all_texts_together() -> None:
