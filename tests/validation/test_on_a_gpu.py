@@ -146,7 +146,7 @@ def test_passes_of_recurring_shapes_decode_there_what_they_decode_here(monkeypat
     with pretended_gpu():
         target = CachedModel(on("cuda").model, compiled=True)
         there = decode_all(target, None, asked(0.0, 10))
-        assert target._cache.slots.device.type == "cuda"  # indices on the CPU would be copied in every layer
+        assert target.cache.slots.device.type == "cuda"  # indices on the CPU would be copied in every layer
     assert [text.tokens for text in there] == [text.tokens for text in here]
 
 

@@ -54,7 +54,7 @@ def test_a_cache_that_keeps_a_rejected_draft_is_caught():
 
     class Keeps(CachedModel):
         def compact(self, kept):
-            given = [length - begun for length, begun in zip(self._cache.lengths, self._cache.begun, strict=True)]
+            given = [length - begun for length, begun in zip(self.cache.lengths, self.cache.begun, strict=True)]
             wrong = [
                 [*places[:-1], places[-1] + 1] if len(places) < count else places
                 for places, count in zip(kept, given, strict=True)
